@@ -1,0 +1,3 @@
+//! twinfold-io
+
+pub mod source;

@@ -1,0 +1,327 @@
+//! Joins over memberships: classes that share a key are looked at in pairs.
+//!
+//! The rows are sorted by (key, class); each run of one key is a bucket. Memory: 16 bytes a row.
+//!
+//! Listing every edge takes time in proportion to the slots. Listing spanning edges takes less: in
+//! a bucket the classes seen so far are kept in groups that are known to be connected, and a class
+//! that matches one member of a group skips the rest of it. A bucket of near-copies then costs one
+//! score for each class; only pairs that really are apart have to be looked at one by one.
+//!
+//! Determinism: buckets are taken in waves of a fixed size. Within a wave they are joined in
+//! parallel against what was connected before it, and their edges are then applied in order, so
+//! the choice of spanning edges does not depend on the number of threads.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::{JoinEdges, JoinRequest, Joined, Memberships, Slots};
+use crate::document::DocId;
+use crate::graph::UnionFind;
+use crate::score::ScoredPair;
+use crate::sets::ShingleSets;
+
+/// A key and the classes that have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket<'a> {
+    /// The key.
+    pub key: u64,
+    rows: &'a [(u64, u32)],
+}
+
+impl Bucket<'_> {
+    /// The classes, ascending.
+    pub fn classes(&self) -> impl Iterator<Item = u32> {
+        self.rows.iter().map(|row| row.1)
+    }
+}
+
+/// The rows of a membership relation by key.
+#[derive(Clone, Debug)]
+pub(crate) struct Buckets {
+    rows: Vec<(u64, u32)>,
+}
+
+impl Buckets {
+    pub(crate) fn new(memberships: &Memberships) -> Self {
+        let mut rows = Vec::with_capacity(memberships.len());
+        for class in 0..memberships.classes() as u32 {
+            rows.extend(memberships.keys(class).iter().map(|&key| (key, class)));
+        }
+        rows.par_sort_unstable();
+        Self { rows }
+    }
+
+    /// The buckets by key, those of a single class included.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket<'_>> {
+        self.rows.chunk_by(|a, b| a.0 == b.0).map(|rows| Bucket {
+            key: rows[0].0,
+            rows,
+        })
+    }
+
+    /// Counts what a join will look at, in documents.
+    pub(crate) fn slots(&self, sets: &ShingleSets) -> (Slots, Option<(u64, u64)>) {
+        let mut slots = Slots::default();
+        let mut total = 0u128;
+        let mut largest: Option<(u64, u64)> = None;
+        for bucket in self.iter() {
+            let documents: u64 = bucket
+                .classes()
+                .map(|class| sets.members(class).len() as u64)
+                .sum();
+            if documents < 2 {
+                continue;
+            }
+            slots.shared_keys += 1;
+            total += pairs_of(documents);
+            // The first of equals, in key order.
+            if largest.is_none_or(|(_, most)| documents > most) {
+                largest = Some((bucket.key, documents));
+            }
+        }
+        slots.slots = total.try_into().unwrap_or(u64::MAX);
+        (slots, largest)
+    }
+
+    pub(crate) fn join(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
+        let mut joined = match request.edges {
+            JoinEdges::All => self.join_all(memberships, request),
+            JoinEdges::Spanning => self.join_spanning(memberships, request),
+        };
+        joined.accepted.par_sort_unstable();
+        joined.rejected.par_sort_unstable();
+        joined
+    }
+
+    fn join_all(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
+        /// Rows of one bucket that a task takes: small enough to share out a large bucket.
+        const ROWS: usize = 256;
+        let buckets: Vec<Bucket<'_>> = self.iter().filter(|bucket| bucket.rows.len() > 1).collect();
+        buckets
+            .par_iter()
+            .flat_map(|bucket| {
+                (0..bucket.rows.len().div_ceil(ROWS))
+                    .into_par_iter()
+                    .map(move |part| (*bucket, part * ROWS))
+            })
+            .fold(Joined::default, |mut joined, (bucket, first)| {
+                let rows = bucket.rows;
+                let mut slots = 0;
+                for (at, &(_, a)) in rows.iter().enumerate().skip(first).take(ROWS) {
+                    let others = &rows[at + 1..];
+                    slots += others.len() as u64;
+                    for &(_, b) in others {
+                        if memberships.is_first_shared(a, b, bucket.key) {
+                            joined.look_at(a, b, request);
+                        }
+                    }
+                }
+                (request.progress)(slots);
+                joined
+            })
+            .reduce(Joined::default, Joined::and)
+    }
+
+    fn join_spanning(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
+        /// Rows after which what was found is applied. More rows are more parallel and know less.
+        const WAVE_ROWS: usize = 1 << 14;
+        let buckets: Vec<Bucket<'_>> = self.iter().filter(|bucket| bucket.rows.len() > 1).collect();
+        let mut connected = request.connected.clone();
+        let mut joined = Joined::default();
+        let mut rest = &buckets[..];
+        while !rest.is_empty() {
+            let mut rows = 0;
+            let size = rest
+                .iter()
+                .position(|bucket| {
+                    rows += bucket.rows.len();
+                    rows > WAVE_ROWS
+                })
+                .map_or(rest.len(), |position| position.max(1));
+            let (wave, later) = rest.split_at(size);
+            rest = later;
+            let found: Vec<Joined> = wave
+                .par_iter()
+                .map(|bucket| bucket.join_spanning(memberships, request, &connected))
+                .collect();
+            for mut part in found {
+                part.accepted
+                    .retain(|pair| connected.union(pair.left, pair.right));
+                joined = joined.and(part);
+            }
+        }
+        joined
+    }
+}
+
+impl Bucket<'_> {
+    fn join_spanning(
+        &self,
+        memberships: &Memberships,
+        request: &JoinRequest<'_>,
+        connected: &UnionFind,
+    ) -> Joined {
+        let mut joined = Joined::default();
+        let mut groups = Groups::default();
+        let mut slots = 0;
+        for (position, class) in self.classes().enumerate() {
+            slots += position as u64;
+            let mut home = groups.home(connected.find_frozen(class));
+            joined.skipped += groups.classes[home].len() as u64;
+            let mut next = 0;
+            while let Some(&other) = groups.alive.get(next) {
+                if other == home {
+                    next += 1;
+                    continue;
+                }
+                let members = &groups.classes[other];
+                // The latest first: neighbours in id are neighbours in text more often than not.
+                let matched = members.iter().rev().position(|&member| {
+                    memberships.is_first_shared(member, class, self.key)
+                        && joined.look_at(member, class, request)
+                });
+                match matched {
+                    None => next += 1,
+                    Some(looked_at) => {
+                        joined.skipped += (members.len() - looked_at - 1) as u64;
+                        home = groups.merge(home, other);
+                    }
+                }
+            }
+            groups.classes[home].push(class);
+        }
+        (request.progress)(slots);
+        joined
+    }
+}
+
+/// The classes of one bucket in groups that are known to be connected.
+#[derive(Default)]
+struct Groups {
+    classes: Vec<Vec<u32>>,
+    /// The components of before the wave that each group is made of.
+    roots: Vec<Vec<u32>>,
+    group_of_root: HashMap<u32, usize>,
+    /// The groups that have not been merged into another.
+    alive: Vec<usize>,
+}
+
+impl Groups {
+    /// The group of a component, made if need be.
+    fn home(&mut self, root: u32) -> usize {
+        *self.group_of_root.entry(root).or_insert_with(|| {
+            self.classes.push(Vec::new());
+            self.roots.push(vec![root]);
+            self.alive.push(self.classes.len() - 1);
+            self.classes.len() - 1
+        })
+    }
+
+    /// Merges the smaller group into the larger, whose index it returns.
+    fn merge(&mut self, a: usize, b: usize) -> usize {
+        let (large, small) = if self.roots[a].len() >= self.roots[b].len() {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        let roots = std::mem::take(&mut self.roots[small]);
+        for &root in &roots {
+            self.group_of_root.insert(root, large);
+        }
+        self.roots[large].extend(roots);
+        let mut classes = std::mem::take(&mut self.classes[small]);
+        if classes.len() > self.classes[large].len() {
+            std::mem::swap(&mut classes, &mut self.classes[large]);
+        }
+        self.classes[large].append(&mut classes);
+        self.alive.retain(|&group| group != small);
+        large
+    }
+}
+
+impl Joined {
+    /// Scores a pair, files it, and says whether it was accepted.
+    fn look_at(&mut self, a: u32, b: u32, request: &JoinRequest<'_>) -> bool {
+        self.scored += 1;
+        let (left, right) = (request.sets.members(a), request.sets.members(b));
+        let documents = (left.len() as u64).saturating_mul(right.len() as u64);
+        self.proposed_documents = self.proposed_documents.saturating_add(documents);
+        if let Some(domains) = request.domains {
+            self.proposed_same_domain = self
+                .proposed_same_domain
+                .saturating_add(same_label(left, right, domains));
+        }
+        let pair: Option<ScoredPair> = if request.list_rejected {
+            Some(request.verifier.score(a, b))
+        } else {
+            request.verifier.accept(a, b)
+        };
+        match pair {
+            Some(pair) if pair.accepted(request.verifier.threshold()) => {
+                self.accepted.push(pair);
+                true
+            }
+            Some(pair) => {
+                self.rejected.push(pair);
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn and(mut self, mut other: Self) -> Self {
+        if other.accepted.len() > self.accepted.len() {
+            std::mem::swap(&mut self, &mut other);
+        }
+        self.accepted.append(&mut other.accepted);
+        self.rejected.append(&mut other.rejected);
+        self.proposed_documents = self
+            .proposed_documents
+            .saturating_add(other.proposed_documents);
+        self.proposed_same_domain = self
+            .proposed_same_domain
+            .saturating_add(other.proposed_same_domain);
+        self.scored += other.scored;
+        self.skipped += other.skipped;
+        self
+    }
+}
+
+/// The pairs of a left and a right document that have the same label.
+fn same_label(left: &[DocId], right: &[DocId], labels: &[u32]) -> u64 {
+    if let ([a], [b]) = (left, right) {
+        return u64::from(labels[a.index()] == labels[b.index()]);
+    }
+    let mut counts: HashMap<u32, u64> = HashMap::new();
+    for document in left {
+        *counts.entry(labels[document.index()]).or_default() += 1;
+    }
+    right
+        .iter()
+        .filter_map(|document| counts.get(&labels[document.index()]))
+        .sum()
+}
+
+/// The pairs among `documents` documents.
+pub(crate) fn pairs_of(documents: u64) -> u128 {
+    let documents = u128::from(documents);
+    documents * documents.saturating_sub(1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pair_counts_do_not_wrap() {
+        assert_eq!(pairs_of(0), 0);
+        assert_eq!(pairs_of(1), 0);
+        assert_eq!(pairs_of(24), 276);
+        assert_eq!(pairs_of(1 << 32), (1u128 << 63) - (1 << 31));
+        assert_eq!(
+            pairs_of(u64::MAX),
+            (u128::from(u64::MAX) * (u128::from(u64::MAX) - 1)) / 2
+        );
+    }
+}

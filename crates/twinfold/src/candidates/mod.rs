@@ -1,0 +1,147 @@
+//! Candidate generators: what proposes the pairs that are scored.
+//!
+//! The set of pairs that a pipeline looks at decides what it can find, so each generator states
+//! its [`Guarantee`]. A generator joins classes of equal shingle sets (see [`ShingleSets`]); the
+//! pairs inside a class need no generator.
+//!
+//! | generator | guarantee |
+//! |---|---|
+//! | [`lsh`] | probabilistic: `1 - (1 - s^rows)^bands` |
+//! | [`blocking`] | heuristic: pairs that share a cheap key |
+
+pub mod blocking;
+mod buckets;
+pub mod lsh;
+mod memberships;
+
+pub(crate) use buckets::pairs_of;
+
+use serde::Serialize;
+
+use crate::config::{Candidates, Config};
+use crate::document::Documents;
+use crate::error::Error;
+use crate::graph::UnionFind;
+use crate::score::{ScoredPair, Verifier};
+use crate::sets::ShingleSets;
+use crate::sketch::CurvePoint;
+
+pub use buckets::Bucket;
+pub use memberships::Memberships;
+
+/// What a generator promises of the pairs at or above the threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Guarantee {
+    /// Every one of them is proposed, proved.
+    Lossless,
+    /// Each is proposed with a known probability.
+    Probabilistic {
+        /// The probability at some similarities.
+        curve: Vec<CurvePoint>,
+        /// The probability at the threshold, the least that any of them has.
+        recall_at_threshold: f64,
+    },
+    /// Nothing is promised.
+    Heuristic {
+        /// What pairs must share to be proposed.
+        rule: String,
+    },
+}
+
+/// What a generator will look at, counted before it does. All counts are in documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Slots {
+    /// (key, pair of documents) combinations, pairs of equal sets included; saturating.
+    pub slots: u64,
+    /// The keys that two or more documents share.
+    pub shared_keys: u64,
+    /// The key that most documents share, and how many do.
+    pub largest: Option<(String, u64)>,
+}
+
+/// Which edges a join has to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinEdges {
+    /// Every pair that is accepted.
+    All,
+    /// Enough of them to connect what all of them connect; pairs that are connected already are
+    /// not scored.
+    Spanning,
+}
+
+/// A request to join.
+pub struct JoinRequest<'a> {
+    /// What scores the pairs.
+    pub verifier: Verifier<'a>,
+    /// The classes.
+    pub sets: &'a ShingleSets,
+    /// Which edges to list.
+    pub edges: JoinEdges,
+    /// Whether pairs below the threshold are listed with their scores, too.
+    pub list_rejected: bool,
+    /// The classes that are connected before any pair is looked at.
+    pub connected: &'a UnionFind,
+    /// A number for each document's domain, where there are domains: to count the proposed pairs
+    /// within one domain.
+    pub domains: Option<&'a [u32]>,
+    /// Told how many slots have been dealt with, in increments.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// What a join found. Pairs are of classes, unique, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// The accepted pairs: all of them, or a spanning choice.
+    pub accepted: Vec<ScoredPair>,
+    /// The other scored pairs, where they were asked for.
+    pub rejected: Vec<ScoredPair>,
+    /// The pairs of documents that the scored pairs of classes stand for.
+    pub proposed_documents: u64,
+    /// How many of those are within one domain.
+    pub proposed_same_domain: u64,
+    /// The pairs of classes that were scored.
+    pub scored: u64,
+    /// Slots that were skipped because their pair was connected already.
+    pub skipped: u64,
+}
+
+/// Proposes and scores pairs of classes.
+pub trait CandidateGenerator: Sync {
+    /// A short name with the settings that matter, such as `lsh 8x8 fast`.
+    fn name(&self) -> String;
+
+    /// What it promises.
+    fn guarantee(&self) -> Guarantee;
+
+    /// The probability that a pair at a similarity is proposed, where it is known.
+    fn probability(&self, similarity: f64) -> Option<f64>;
+
+    /// What it will look at.
+    fn slots(&self) -> Slots;
+
+    /// The (class, key) rows that it pairs, for those who want to see them.
+    fn memberships(&self) -> Option<&Memberships>;
+
+    /// How a key is written where it is published.
+    fn key_label(&self, position: usize, key: u64) -> String;
+
+    /// Looks at every slot and scores each pair once.
+    fn join(&self, request: &JoinRequest<'_>) -> Joined;
+}
+
+/// The generator that `config` asks for, over the classes of `sets`.
+pub fn generator(
+    config: &Config,
+    sets: &ShingleSets,
+    documents: &dyn Documents,
+) -> Result<Box<dyn CandidateGenerator>, Error> {
+    Ok(match &config.candidates {
+        Candidates::Lsh(settings) => {
+            Box::new(lsh::LshGenerator::new(settings, config.threshold, sets))
+        }
+        Candidates::Blocking(key) => {
+            Box::new(blocking::BlockingGenerator::new(key, sets, documents)?)
+        }
+    })
+}

@@ -1,0 +1,224 @@
+//! Edges between documents: what the pairs of classes, the classes and the exact groups stand for.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::candidates::JoinEdges;
+use crate::document::DocId;
+use crate::score::ScoredPair;
+use crate::sets::ShingleSets;
+
+/// What witnessed that two documents are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Instrument {
+    /// The exact text.
+    Exact,
+    /// The Jaccard similarity of shingle sets.
+    Shingles,
+}
+
+impl Instrument {
+    /// The name in published relations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Shingles => "shingles",
+        }
+    }
+}
+
+/// An accepted pair of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The document with the smaller id.
+    pub left: DocId,
+    /// The document with the greater id.
+    pub right: DocId,
+    /// What witnessed it.
+    pub instrument: Instrument,
+    /// The exact sizes of the two shingle sets' intersection and union, with their classes.
+    pub pair: ScoredPair,
+}
+
+/// The pairs of documents within classes of equal sets.
+pub fn pairs_within_classes(sets: &ShingleSets) -> u64 {
+    (0..sets.classes() as u32).fold(0, |sum: u64, class| {
+        sum.saturating_add(pairs(sets.members(class).len() as u64))
+    })
+}
+
+pub(crate) fn pairs(documents: u64) -> u64 {
+    crate::candidates::pairs_of(documents)
+        .try_into()
+        .unwrap_or(u64::MAX)
+}
+
+/// Documents with the same exact text, group by group; groups of one are left out.
+fn exact_groups(sets: &ShingleSets) -> Vec<Vec<DocId>> {
+    let mut groups: HashMap<DocId, Vec<DocId>> = HashMap::new();
+    for rank in 0..sets.documents() as u32 {
+        let document = DocId(rank);
+        let first = sets.exact_first(document);
+        if first != document {
+            groups
+                .entry(first)
+                .or_insert_with(|| vec![first])
+                .push(document);
+        }
+    }
+    let mut groups: Vec<Vec<DocId>> = groups.into_values().collect();
+    groups.sort_unstable();
+    groups
+}
+
+/// The pairs of documents with the same exact text.
+pub(crate) fn exact_pair_count(sets: &ShingleSets) -> u64 {
+    exact_groups(sets).iter().fold(0, |sum: u64, group| {
+        sum.saturating_add(pairs(group.len() as u64))
+    })
+}
+
+/// The pairs of documents with the same exact text and different sets, which a listing of every
+/// edge has to look at beside the generator's.
+pub(crate) fn exact_pairs_needed(sets: &ShingleSets) -> u64 {
+    exact_groups(sets).iter().fold(0, |sum: u64, group| {
+        let mut classes: HashMap<Option<u32>, u64> = HashMap::new();
+        for &document in group {
+            *classes.entry(sets.class_of(document)).or_default() += 1;
+        }
+        let within = classes
+            .values()
+            .fold(0u64, |sum, &n| sum.saturating_add(pairs(n)));
+        sum.saturating_add(pairs(group.len() as u64).saturating_sub(within))
+    })
+}
+
+/// Pairs of documents with the same exact text whose shingle sets differ, as those of `ﬁ` and `fi`
+/// do. Pairs with equal sets need no listing here: their class holds them together.
+#[derive(Clone, Debug, Default)]
+pub struct ExactPairs {
+    documents: Vec<(DocId, DocId)>,
+    class_pairs: Vec<(u32, u32)>,
+}
+
+impl ExactPairs {
+    pub(crate) fn across_classes(sets: &ShingleSets, listing: JoinEdges) -> Self {
+        let mut documents = Vec::new();
+        let mut class_pairs = HashSet::new();
+        let mut add = |a: DocId, b: DocId| {
+            if let (Some(x), Some(y)) = (sets.class_of(a), sets.class_of(b))
+                && x != y
+            {
+                documents.push((a, b));
+                class_pairs.insert((x.min(y), x.max(y)));
+            }
+        };
+        for group in exact_groups(sets) {
+            match listing {
+                JoinEdges::All => {
+                    for (at, &a) in group.iter().enumerate() {
+                        for &b in &group[at + 1..] {
+                            add(a, b);
+                        }
+                    }
+                }
+                JoinEdges::Spanning => {
+                    for &b in &group[1..] {
+                        add(group[0], b);
+                    }
+                }
+            }
+        }
+        let mut class_pairs: Vec<(u32, u32)> = class_pairs.into_iter().collect();
+        class_pairs.sort_unstable();
+        documents.sort_unstable();
+        Self {
+            documents,
+            class_pairs,
+        }
+    }
+
+    /// Leaves out the pairs whose classes are an accepted pair: that pair stands for them.
+    pub(crate) fn without(mut self, accepted: &[ScoredPair], sets: &ShingleSets) -> Self {
+        self.documents
+            .retain(|&(a, b)| match (sets.class_of(a), sets.class_of(b)) {
+                (Some(x), Some(y)) => accepted
+                    .binary_search_by_key(&(x.min(y), x.max(y)), |pair| (pair.left, pair.right))
+                    .is_err(),
+                _ => true,
+            });
+        self
+    }
+
+    /// The pairs, ascending.
+    pub fn documents(&self) -> &[(DocId, DocId)] {
+        &self.documents
+    }
+
+    /// The pairs of classes that are connected by any of them.
+    pub fn class_pairs(&self) -> &[(u32, u32)] {
+        &self.class_pairs
+    }
+}
+
+/// The neighbours of each class.
+#[derive(Clone, Debug)]
+pub struct Adjacency {
+    starts: Vec<usize>,
+    neighbours: Vec<u32>,
+    /// For each neighbour the index of the pair.
+    pairs: Vec<u32>,
+}
+
+impl Adjacency {
+    /// The neighbours of a class.
+    pub fn of(&self, class: u32) -> &[u32] {
+        &self.neighbours[self.starts[class as usize]..self.starts[class as usize + 1]]
+    }
+
+    /// The neighbours of a class, each with the index of its pair.
+    pub fn with_pairs(&self, class: u32) -> impl Iterator<Item = (u32, usize)> {
+        let range = self.starts[class as usize]..self.starts[class as usize + 1];
+        self.neighbours[range.clone()]
+            .iter()
+            .zip(&self.pairs[range])
+            .map(|(&neighbour, &pair)| (neighbour, pair as usize))
+    }
+}
+
+/// The neighbours of each of `classes` classes by the accepted pairs.
+pub fn adjacency(classes: usize, accepted: &[ScoredPair]) -> Adjacency {
+    let mut starts = vec![0usize; classes + 1];
+    for pair in accepted {
+        starts[pair.left as usize + 1] += 1;
+        starts[pair.right as usize + 1] += 1;
+    }
+    for class in 0..classes {
+        starts[class + 1] += starts[class];
+    }
+    let mut next = starts.clone();
+    let mut neighbours = vec![0; accepted.len() * 2];
+    let mut pairs = vec![0; accepted.len() * 2];
+    for (index, pair) in accepted.iter().enumerate() {
+        for (from, to) in [(pair.left, pair.right), (pair.right, pair.left)] {
+            let slot = &mut next[from as usize];
+            neighbours[*slot] = to;
+            pairs[*slot] = index as u32;
+            *slot += 1;
+        }
+    }
+    Adjacency {
+        starts,
+        neighbours,
+        pairs,
+    }
+}
+
+/// The neighbours of each document by exact pairs.
+pub fn document_adjacency(pairs: &[(DocId, DocId)]) -> HashMap<DocId, Vec<DocId>> {
+    let mut neighbours: HashMap<DocId, Vec<DocId>> = HashMap::new();
+    for &(a, b) in pairs {
+        neighbours.entry(a).or_default().push(b);
+        neighbours.entry(b).or_default().push(a);
+    }
+    neighbours
+}

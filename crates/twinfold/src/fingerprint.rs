@@ -1,0 +1,313 @@
+//! Fingerprints: everything that later stages need to know of a text, so that the text itself can
+//! be let go.
+//!
+//! Threads fingerprint batches of documents independently, with one [`Fingerprinter`] each. They
+//! share only the exact keys that have been seen: a text whose copy was fingerprinted already
+//! costs no more than its exact key.
+//!
+//! Cost: one pass over the text for the exact key, one for the tokens, one hash for each shingle,
+//! and a sort of the shingle hashes. Memory: 8 bytes for each distinct shingle, and 8 for each
+//! value of a signature where one is asked for.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use crate::config::{BlockKey, Candidates, Config};
+use crate::exact::{ExactKey, exact_text};
+use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
+use crate::text::{NormalisedText, Tokenizer, shingle_hash, shingles};
+
+/// How a document came by its shingle set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It has no shingle.
+    Empty,
+    /// Its own fingerprint holds the set.
+    Own,
+    /// Another document with the same exact key and the same tokens holds it.
+    Copy,
+}
+
+/// The exact keys that any thread has seen, in shards so that threads seldom wait.
+#[derive(Debug)]
+pub struct SeenTexts {
+    shards: Vec<Mutex<HashSet<ExactKey>>>,
+}
+
+impl SeenTexts {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self {
+            shards: (0..256).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Whether the key is new.
+    fn insert(&self, key: ExactKey) -> bool {
+        self.shards[usize::from(key[0])]
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .insert(key)
+    }
+}
+
+impl Default for SeenTexts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The fingerprints of a batch of documents, column by column.
+#[derive(Clone, Debug, Default)]
+pub struct FingerprintBatch {
+    pub(crate) exact: Vec<ExactKey>,
+    pub(crate) origins: Vec<Origin>,
+    /// Whether NFKC left the text as it was: only such a text can lend its set to a copy.
+    pub(crate) stable: Vec<bool>,
+    pub(crate) token_counts: Vec<u64>,
+    pub(crate) normalised_bytes: Vec<u64>,
+    /// Where the set of document `i` ends in `hashes`; it begins where the one before ends.
+    pub(crate) set_ends: Vec<usize>,
+    pub(crate) hashes: Vec<u64>,
+    /// An order-free digest of each set, to group equal ones by.
+    pub(crate) digests: Vec<[u64; 2]>,
+    pub(crate) signatures: Vec<u64>,
+    pub(crate) bands: Vec<u64>,
+    pub(crate) prefix_keys: Vec<u64>,
+}
+
+impl FingerprintBatch {
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.exact.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty()
+    }
+
+    /// The shingle hashes of a document, ascending; empty where a copy holds them.
+    pub(crate) fn set(&self, row: usize) -> &[u64] {
+        let start = if row == 0 { 0 } else { self.set_ends[row - 1] };
+        &self.hashes[start..self.set_ends[row]]
+    }
+}
+
+/// Makes fingerprints; one for each thread.
+#[derive(Clone, Debug)]
+pub struct Fingerprinter {
+    tokenizer: Tokenizer,
+    shingle_size: usize,
+    sketch: Option<Sketch>,
+    prefix_keys: bool,
+    normalised: NormalisedText,
+    scratch: Vec<u8>,
+    spans: Vec<(u64, u32)>,
+    mixed: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Sketch {
+    family: HashFamily,
+    sketcher: Sketcher,
+    bands: BandKeys,
+}
+
+/// The tokens whose hash is the key of blocking by prefix.
+const PREFIX_TOKENS: usize = 64;
+
+impl Fingerprinter {
+    /// A fingerprinter for what `config` will need.
+    pub fn new(config: &Config) -> Self {
+        let sketch = match &config.candidates {
+            Candidates::Lsh(lsh) => Some(Sketch {
+                family: lsh.family,
+                sketcher: Sketcher::new(lsh.banding.hashes(), lsh.seed),
+                bands: BandKeys::new(lsh.banding, lsh.family),
+            }),
+            Candidates::Blocking(_) => None,
+        };
+        Self {
+            tokenizer: config.tokenizer,
+            shingle_size: config.shingle_size,
+            sketch,
+            prefix_keys: config.candidates == Candidates::Blocking(BlockKey::PrefixTokens),
+            normalised: NormalisedText::default(),
+            scratch: Vec::new(),
+            spans: Vec::new(),
+            mixed: Vec::new(),
+        }
+    }
+
+    /// Fingerprints one text into `batch`.
+    pub fn push(&mut self, text: &str, seen: &SeenTexts, batch: &mut FingerprintBatch) {
+        let exact = exact_text(text, &mut self.scratch);
+        batch.exact.push(exact.key);
+        batch.stable.push(exact.stable);
+        if exact.stable && !seen.insert(exact.key) {
+            self.push_without_set(batch, Origin::Copy, 0, 0);
+            return;
+        }
+        self.normalised.set(text, self.tokenizer);
+        let tokens = self.normalised.token_count() as u64;
+        let bytes = self.normalised.as_bytes().len() as u64;
+        if tokens == 0 {
+            self.push_without_set(batch, Origin::Empty, 0, bytes);
+            return;
+        }
+        batch.origins.push(Origin::Own);
+        batch.token_counts.push(tokens);
+        batch.normalised_bytes.push(bytes);
+        let start = batch.hashes.len();
+        let blake2b = self
+            .sketch
+            .as_ref()
+            .is_some_and(|s| s.family == HashFamily::Blake2b);
+        if blake2b {
+            // BLAKE2b reads the shingle's text, so one window of each distinct hash is remembered.
+            self.spans.clear();
+            self.spans.extend(
+                shingles(&self.normalised, self.shingle_size)
+                    .zip(0..)
+                    .map(|(shingle, window)| (shingle_hash(shingle), window)),
+            );
+            self.spans.sort_unstable();
+            self.spans.dedup_by_key(|span| span.0);
+            batch.hashes.extend(self.spans.iter().map(|span| span.0));
+        } else {
+            batch
+                .hashes
+                .extend(shingles(&self.normalised, self.shingle_size).map(shingle_hash));
+            let hashes = &mut batch.hashes[start..];
+            hashes.sort_unstable();
+            let distinct = dedup_sorted(hashes);
+            batch.hashes.truncate(start + distinct);
+        }
+        batch.set_ends.push(batch.hashes.len());
+        let set = &batch.hashes[start..];
+        batch.digests.push(set_digest(set));
+        if let Some(sketch) = &mut self.sketch {
+            let signature_start = batch.signatures.len();
+            match sketch.family {
+                HashFamily::Fast => {
+                    sketch
+                        .sketcher
+                        .fast(set, &mut self.mixed, &mut batch.signatures);
+                }
+                HashFamily::Blake2b => {
+                    let width = (tokens as usize).min(self.shingle_size);
+                    let windows = self
+                        .spans
+                        .iter()
+                        .map(|span| self.normalised.window(span.1 as usize, width));
+                    sketch.sketcher.blake2b(windows, &mut batch.signatures);
+                }
+            }
+            sketch
+                .bands
+                .append(&batch.signatures[signature_start..], &mut batch.bands);
+        }
+        if self.prefix_keys {
+            let prefix = self
+                .normalised
+                .window(0, PREFIX_TOKENS.min(tokens as usize));
+            batch.prefix_keys.push(shingle_hash(prefix));
+        }
+    }
+
+    fn push_without_set(
+        &self,
+        batch: &mut FingerprintBatch,
+        origin: Origin,
+        tokens: u64,
+        bytes: u64,
+    ) {
+        batch.origins.push(origin);
+        batch.token_counts.push(tokens);
+        batch.normalised_bytes.push(bytes);
+        batch.set_ends.push(batch.hashes.len());
+        batch.digests.push([0; 2]);
+        if let Some(sketch) = &self.sketch {
+            // Rows stay aligned: a document without a set has a signature and bands of zeros,
+            // which no join reads.
+            let lanes = sketch.sketcher.lanes();
+            batch.signatures.resize(batch.signatures.len() + lanes, 0);
+            batch
+                .bands
+                .resize(batch.bands.len() + sketch.bands.len(), 0);
+        }
+        if self.prefix_keys {
+            batch.prefix_keys.push(0);
+        }
+    }
+}
+
+/// Moves the distinct elements of a sorted slice to its front and returns how many there are.
+fn dedup_sorted(values: &mut [u64]) -> usize {
+    let mut distinct = 0;
+    for index in 0..values.len() {
+        if index == 0 || values[index] != values[distinct - 1] {
+            values[distinct] = values[index];
+            distinct += 1;
+        }
+    }
+    distinct
+}
+
+/// Two independent sums over the elements: equal sets have equal digests, and unequal ones differ
+/// but for chance, which the caller rules out by comparing the sets.
+fn set_digest(set: &[u64]) -> [u64; 2] {
+    let mut digest = [set.len() as u64, 0];
+    for &hash in set {
+        digest[0] = digest[0].wrapping_add(mix(hash));
+        digest[1] = digest[1].wrapping_add(hash.wrapping_mul(hash | 1));
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_cost_no_set_and_empties_have_none() {
+        let mut fingerprinter = Fingerprinter::new(&Config::default());
+        let (seen, mut batch) = (SeenTexts::new(), FingerprintBatch::default());
+        for text in [
+            "a b c d e f",
+            "a  b c d e f",
+            "A b c d e f",
+            "!!!",
+            "ﬁ b c d e f",
+            "ﬁ b c d e f",
+        ] {
+            fingerprinter.push(text, &seen, &mut batch);
+        }
+        use Origin::{Copy, Empty, Own};
+        assert_eq!(batch.origins, [Own, Copy, Own, Empty, Own, Own]);
+        assert_eq!(batch.set(0).len(), 2);
+        assert_eq!(batch.set(0), batch.set(2));
+        assert_eq!(batch.digests[0], batch.digests[2]);
+        assert_ne!(batch.exact[0], batch.exact[2]);
+        assert_eq!(batch.signatures.len(), 6 * 64);
+        assert_eq!(batch.bands.len(), 6 * 8);
+    }
+
+    #[test]
+    fn repeated_shingles_count_once() {
+        for family in [HashFamily::Fast, HashFamily::Blake2b] {
+            let mut config = Config {
+                shingle_size: 1,
+                ..Config::default()
+            };
+            if let Candidates::Lsh(lsh) = &mut config.candidates {
+                lsh.family = family;
+            }
+            let mut batch = FingerprintBatch::default();
+            Fingerprinter::new(&config).push("b a b a a", &SeenTexts::new(), &mut batch);
+            assert_eq!(batch.set(0).len(), 2);
+            assert!(batch.set(0).is_sorted());
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! What a run found: edges, clusters, the kept and the removed, and the counts of all that.
+
+use serde::Serialize;
+
+use crate::candidates::{CandidateGenerator, Guarantee, JoinEdges, Joined, Slots};
+use crate::config::Config;
+use crate::document::DocId;
+use crate::edges::{self, Adjacency, Edge, ExactPairs, Instrument};
+use crate::graph::Groups;
+use crate::recall::ExpectedRecall;
+use crate::represent::KeepOrder;
+use crate::score::{ScoredPair, Verifier};
+use crate::sets::ShingleSets;
+
+/// A document that is not kept, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Removed {
+    /// The document.
+    pub document: DocId,
+    /// The member of its cluster that is kept.
+    pub kept: DocId,
+    /// Their cluster.
+    pub cluster: u32,
+    /// What compares them.
+    pub instrument: Instrument,
+    /// Their exact score against each other: 1 for equal texts, else the Jaccard similarity.
+    pub score: f64,
+    /// Whether they match each other directly, and not only by way of other members.
+    pub direct: bool,
+}
+
+impl Removed {
+    pub(crate) fn new(
+        document: DocId,
+        kept: DocId,
+        cluster: u32,
+        sets: &ShingleSets,
+        verifier: &Verifier<'_>,
+    ) -> Self {
+        let (instrument, score, direct) = if sets.exact_first(document) == sets.exact_first(kept) {
+            (Instrument::Exact, 1.0, true)
+        } else {
+            match (sets.class_of(document), sets.class_of(kept)) {
+                (Some(a), Some(b)) if a == b => (Instrument::Shingles, 1.0, true),
+                (Some(a), Some(b)) => {
+                    let pair = verifier.score(a, b);
+                    (
+                        Instrument::Shingles,
+                        pair.jaccard(),
+                        pair.accepted(verifier.threshold()),
+                    )
+                }
+                // Documents without shingles are in no cluster with others.
+                _ => (Instrument::Shingles, 0.0, false),
+            }
+        };
+        Self {
+            document,
+            kept,
+            cluster,
+            instrument,
+            score,
+            direct,
+        }
+    }
+}
+
+/// The kept document of each cluster and all that are not kept.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    of_cluster: Vec<DocId>,
+    removed: Vec<Removed>,
+}
+
+impl Kept {
+    pub(crate) fn new(parts: Vec<(DocId, Vec<Removed>)>) -> Self {
+        let mut kept = Self::default();
+        for (representative, removed) in parts {
+            kept.of_cluster.push(representative);
+            kept.removed.extend(removed);
+        }
+        kept.removed
+            .sort_unstable_by_key(|removed| removed.document);
+        kept
+    }
+}
+
+/// The counts of a run. Pairs and edges are of documents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Documents with a place in the graph: all but the empty ones.
+    pub documents: u64,
+    /// Documents without a shingle.
+    pub empty_documents: u64,
+    /// Pairs among the documents.
+    pub possible_pairs: u64,
+    /// Slots that the generator counted.
+    pub pair_slots: u64,
+    /// Pairs that were proposed, those of equal sets included. With spanning edges, pairs that
+    /// were connected already are not proposed.
+    pub candidate_pairs: u64,
+    /// Of those, pairs within one domain, where there are domains.
+    pub same_domain_candidates: Option<u64>,
+    /// Pairs of classes of equal sets that were scored.
+    pub scored_class_pairs: u64,
+    /// Slots that were skipped because their pair was connected already.
+    pub skipped_slots: u64,
+    /// Listed edges.
+    pub duplicate_pairs: u64,
+    /// Of those, pairs of equal texts.
+    pub exact_pairs: u64,
+    /// The other edges.
+    pub near_pairs: u64,
+    /// Of the edges, those within one domain, where there are domains.
+    pub same_domain_duplicates: Option<u64>,
+    /// Clusters of two or more.
+    pub clusters: u64,
+    /// Documents alone, the empty ones not counted.
+    pub singletons: u64,
+    /// The members of the largest cluster.
+    pub largest_cluster: u64,
+    /// Documents that are kept, the empty ones not counted.
+    pub kept: u64,
+    /// Documents that are removed.
+    pub removed: u64,
+    /// Of those, documents that match the kept one only by way of others.
+    pub removed_indirectly: u64,
+}
+
+impl Counts {
+    /// The share of the possible pairs that was not proposed; none without pairs.
+    pub fn reduction_ratio(&self) -> Option<f64> {
+        (self.possible_pairs > 0)
+            .then(|| 1.0 - self.candidate_pairs as f64 / self.possible_pairs as f64)
+    }
+}
+
+/// Everything that a run found.
+pub struct Outcome {
+    config: Config,
+    sets: ShingleSets,
+    generator: Box<dyn CandidateGenerator>,
+    slots: Slots,
+    listing: JoinEdges,
+    joined: Joined,
+    exact: ExactPairs,
+    clusters: Groups,
+    kept: Kept,
+    keep_order: KeepOrder,
+    recall: ExpectedRecall,
+    counts: Counts,
+    adjacency: Adjacency,
+}
+
+impl Outcome {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called once, at the end of the pipeline"
+    )]
+    pub(crate) fn new(
+        config: Config,
+        sets: ShingleSets,
+        generator: Box<dyn CandidateGenerator>,
+        slots: Slots,
+        listing: JoinEdges,
+        joined: Joined,
+        exact: ExactPairs,
+        clusters: Groups,
+        kept: Kept,
+        keep_order: KeepOrder,
+        recall: ExpectedRecall,
+        domains: Option<&[u32]>,
+    ) -> Self {
+        let adjacency = edges::adjacency(sets.classes(), &joined.accepted);
+        let mut outcome = Self {
+            config,
+            sets,
+            generator,
+            slots,
+            listing,
+            joined,
+            exact,
+            clusters,
+            kept,
+            keep_order,
+            recall,
+            counts: Counts::default(),
+            adjacency,
+        };
+        outcome.counts = outcome.count(domains);
+        outcome
+    }
+
+    fn count(&self, domains: Option<&[u32]>) -> Counts {
+        let sets = &self.sets;
+        let empty = sets.empty().len() as u64;
+        let documents = sets.documents() as u64 - empty;
+        let within = edges::pairs_within_classes(sets);
+        let mut counts = Counts {
+            documents,
+            empty_documents: empty,
+            possible_pairs: edges::pairs(documents),
+            pair_slots: self.slots.slots,
+            candidate_pairs: within.saturating_add(self.joined.proposed_documents),
+            scored_class_pairs: self.joined.scored,
+            skipped_slots: self.joined.skipped,
+            removed: self.kept.removed.len() as u64,
+            removed_indirectly: self.kept.removed.iter().filter(|r| !r.direct).count() as u64,
+            ..Counts::default()
+        };
+        for cluster in self.clusters.iter() {
+            counts.largest_cluster = counts.largest_cluster.max(cluster.len() as u64);
+            if cluster.len() > 1 {
+                counts.clusters += 1;
+            } else {
+                counts.singletons += 1;
+            }
+        }
+        // Every empty document is a cluster of its own.
+        counts.singletons -= empty;
+        if documents == 0 {
+            counts.largest_cluster = 0;
+        }
+        counts.kept = counts.clusters + counts.singletons;
+        let mut same_domain = 0;
+        match self.listing {
+            // Every edge: count without walking them all.
+            JoinEdges::All => {
+                let weight = |pair: &ScoredPair| {
+                    (sets.members(pair.left).len() * sets.members(pair.right).len()) as u64
+                };
+                counts.exact_pairs = edges::exact_pair_count(sets);
+                counts.duplicate_pairs = within
+                    + self.joined.accepted.iter().map(weight).sum::<u64>()
+                    + self.exact.documents().len() as u64;
+                if let Some(domains) = domains {
+                    self.for_each_edge(|edge| {
+                        let [a, b] = [edge.left, edge.right].map(|d| domains[d.index()]);
+                        same_domain += u64::from(a == b);
+                    });
+                }
+            }
+            JoinEdges::Spanning => self.for_each_edge(|edge| {
+                counts.duplicate_pairs += 1;
+                counts.exact_pairs += u64::from(edge.instrument == Instrument::Exact);
+                if let Some(domains) = domains {
+                    let [a, b] = [edge.left, edge.right].map(|d| domains[d.index()]);
+                    same_domain += u64::from(a == b);
+                }
+            }),
+        }
+        counts.near_pairs = counts.duplicate_pairs - counts.exact_pairs;
+        if let Some(domains) = domains {
+            counts.same_domain_duplicates = Some(same_domain);
+            // Candidates: those that were looked at, and all pairs of equal sets.
+            let mut within_same = 0u64;
+            for class in 0..sets.classes() as u32 {
+                let mut labels: Vec<u32> = sets
+                    .members(class)
+                    .iter()
+                    .map(|d| domains[d.index()])
+                    .collect();
+                labels.sort_unstable();
+                for run in labels.chunk_by(|a, b| a == b) {
+                    within_same = within_same.saturating_add(edges::pairs(run.len() as u64));
+                }
+            }
+            counts.same_domain_candidates =
+                Some(within_same.saturating_add(self.joined.proposed_same_domain));
+        }
+        counts
+    }
+
+    /// Calls `visit` with each listed edge, ascending by left and right document.
+    ///
+    /// With every edge listed, those are all accepted pairs; else a choice that connects each
+    /// cluster: each class is a star around its smallest member, and classes are joined by their
+    /// smallest members.
+    pub fn for_each_edge(&self, mut visit: impl FnMut(Edge)) {
+        let sets = &self.sets;
+        let exact = edges::document_adjacency(self.exact.documents());
+        let identical = |class: u32| {
+            let size = sets.set(class).len() as u32;
+            ScoredPair {
+                left: class,
+                right: class,
+                intersection: size,
+                union: size,
+            }
+        };
+        let verifier = Verifier::new(sets, self.config.threshold);
+        let mut found: Vec<(DocId, ScoredPair)> = Vec::new();
+        for rank in 0..sets.documents() as u32 {
+            let left = DocId(rank);
+            let Some(class) = sets.class_of(left) else {
+                continue;
+            };
+            let members = sets.members(class);
+            found.clear();
+            if self.listing == JoinEdges::All || members[0] == left {
+                let later = members.partition_point(|&member| member <= left);
+                found.extend(
+                    members[later..]
+                        .iter()
+                        .map(|&right| (right, identical(class))),
+                );
+            }
+            for (neighbour, pair) in self.adjacency.with_pairs(class) {
+                let pair = self.joined.accepted[pair];
+                let others = sets.members(neighbour);
+                match self.listing {
+                    JoinEdges::All => {
+                        let later = others.partition_point(|&member| member <= left);
+                        found.extend(others[later..].iter().map(|&right| (right, pair)));
+                    }
+                    JoinEdges::Spanning => {
+                        if members[0] == left && others[0] > left {
+                            found.push((others[0], pair));
+                        }
+                    }
+                }
+            }
+            for &right in exact
+                .get(&left)
+                .into_iter()
+                .flatten()
+                .filter(|&&right| right > left)
+            {
+                if let Some(other) = sets.class_of(right) {
+                    found.push((right, verifier.score(class, other)));
+                }
+            }
+            found.sort_unstable();
+            for &(right, pair) in &found {
+                let same = sets.exact_first(left) == sets.exact_first(right);
+                let instrument = if same {
+                    Instrument::Exact
+                } else {
+                    Instrument::Shingles
+                };
+                visit(Edge {
+                    left,
+                    right,
+                    instrument,
+                    pair,
+                });
+            }
+        }
+    }
+
+    /// The configuration of the run.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The fingerprints.
+    pub fn sets(&self) -> &ShingleSets {
+        &self.sets
+    }
+
+    /// The candidate generator.
+    pub fn generator(&self) -> &dyn CandidateGenerator {
+        &*self.generator
+    }
+
+    /// What the generator promises.
+    pub fn guarantee(&self) -> Guarantee {
+        self.generator.guarantee()
+    }
+
+    /// What the generator counted before the join.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Whether every edge is listed.
+    pub fn listing(&self) -> JoinEdges {
+        self.listing
+    }
+
+    /// Accepted pairs of classes, and rejected ones where they were asked for.
+    pub fn joined(&self) -> &Joined {
+        &self.joined
+    }
+
+    /// The clusters, singletons included, by their smallest member.
+    pub fn clusters(&self) -> &Groups {
+        &self.clusters
+    }
+
+    /// The kept document of a cluster.
+    pub fn kept(&self, cluster: u32) -> DocId {
+        self.kept.of_cluster[cluster as usize]
+    }
+
+    /// The documents that are not kept, by id.
+    pub fn removed(&self) -> &[Removed] {
+        &self.kept.removed
+    }
+
+    /// What could not be read while ordering documents by the keep rule.
+    pub fn keep_order(&self) -> &KeepOrder {
+        &self.keep_order
+    }
+
+    /// The recall that the generator's settings give.
+    pub fn recall(&self) -> &ExpectedRecall {
+        &self.recall
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl std::fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outcome")
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}

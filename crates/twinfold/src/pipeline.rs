@@ -1,0 +1,291 @@
+//! The run, stage by stage, from fingerprints to representatives. Read this first.
+//!
+//! ```text
+//! fingerprinted -> memberships -> candidate_pairs -> scored_pairs -> duplicate_pairs
+//!               -> clusters -> representatives
+//! ```
+//!
+//! [`deduplicate`] does all of it on documents in memory. Callers that read from elsewhere make
+//! the fingerprints as they read, with [`Fingerprinter`], and hand them to [`run`].
+//!
+//! All work is done on the current rayon pool; results do not depend on its size.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::candidates::{self, CandidateGenerator, JoinEdges, JoinRequest, Joined, Slots};
+use crate::config::{Config, EdgeListing, Linkage};
+use crate::document::{Corpus, DocId, Documents, Value};
+use crate::edges::{self, ExactPairs};
+use crate::error::Error;
+use crate::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
+use crate::graph::{self, Groups, UnionFind};
+use crate::outcome::{Kept, Outcome};
+use crate::recall;
+use crate::represent::KeepOrder;
+use crate::score::Verifier;
+use crate::sets::ShingleSets;
+
+/// A stage of the run, for progress displays and times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// Putting fingerprints in order and grouping equal ones.
+    Group,
+    /// Sorting keys into buckets and counting their slots.
+    Memberships,
+    /// Looking at candidate pairs and scoring them.
+    Join,
+    /// Connecting edges and choosing whom to keep.
+    Cluster,
+}
+
+impl Stage {
+    /// The name that people see.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Memberships => "memberships",
+            Self::Join => "join",
+            Self::Cluster => "cluster",
+        }
+    }
+}
+
+/// Is told how a run is getting on.
+pub trait Observer: Sync {
+    /// A stage begins. `total` is the work it will do, where that is known.
+    fn begin(&self, stage: Stage, total: Option<u64>);
+    /// So much more of the work is done. Called from many threads.
+    fn advance(&self, work: u64);
+}
+
+/// An observer that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn begin(&self, _stage: Stage, _total: Option<u64>) {}
+    fn advance(&self, _work: u64) {}
+}
+
+/// Fingerprints the documents of a corpus and runs the pipeline on them.
+///
+/// # Errors
+/// If the configuration is refused, or every pair was asked for and there are too many.
+pub fn deduplicate(config: &Config, corpus: &Corpus) -> Result<Outcome, Error> {
+    /// Documents of a batch, the unit of work of a thread.
+    const BATCH: usize = 256;
+    config.validate()?;
+    let seen = SeenTexts::new();
+    let batches = corpus
+        .documents()
+        .par_chunks(BATCH)
+        .map_init(
+            || Fingerprinter::new(config),
+            |fingerprinter, documents| {
+                let mut batch = FingerprintBatch::default();
+                for document in documents {
+                    fingerprinter.push(&document.text, &seen, &mut batch);
+                }
+                batch
+            },
+        )
+        .collect();
+    let sets = ShingleSets::new(batches, corpus.len(), |document| {
+        (document.index() / BATCH, document.index() % BATCH)
+    });
+    run(config, corpus, sets, Options::default(), &Unobserved)
+}
+
+/// What a caller wants to hold afterwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Keep the scored pairs below the threshold, too.
+    pub list_rejected: bool,
+}
+
+/// Runs the pipeline on the fingerprints of `documents`.
+///
+/// # Errors
+/// If the configuration is refused, or every pair was asked for and there are too many.
+pub fn run(
+    config: &Config,
+    documents: &dyn Documents,
+    sets: ShingleSets,
+    options: Options,
+    observer: &dyn Observer,
+) -> Result<Outcome, Error> {
+    config.validate()?;
+    // The keep rule is checked before the dear part, since it may name a column that isn't there.
+    let keep_order = config.keep.order(documents, &sets)?;
+
+    observer.begin(Stage::Memberships, None);
+    let generator = candidates::generator(config, &sets, documents)?;
+    let slots = generator.slots();
+    let listing = choose_listing(config, &slots, edges::exact_pairs_needed(&sets))?;
+
+    observer.begin(Stage::Join, Some(slots.slots));
+    let domains = domain_labels(documents);
+    let exact = ExactPairs::across_classes(&sets, listing);
+    let verifier = Verifier::new(&sets, config.threshold);
+    let mut connected = UnionFind::new(sets.classes());
+    for &(a, b) in exact.class_pairs() {
+        connected.union(a, b);
+    }
+    let joined = generator.join(&JoinRequest {
+        verifier,
+        sets: &sets,
+        edges: listing,
+        list_rejected: options.list_rejected,
+        connected: &connected,
+        domains: domains.as_deref(),
+        progress: &|slots| observer.advance(slots),
+    });
+    let exact = exact.without(&joined.accepted, &sets);
+
+    observer.begin(Stage::Cluster, None);
+    let clusters = cluster(config, &sets, &joined, &exact, &keep_order);
+    let kept = represent(&clusters, &keep_order, &sets, &verifier);
+
+    let weight = |pair: &crate::score::ScoredPair| {
+        sets.members(pair.left).len() as f64 * sets.members(pair.right).len() as f64
+    };
+    let recall = recall::expected(
+        &*generator,
+        config.threshold,
+        (listing == JoinEdges::All).then_some(&joined.accepted[..]),
+        edges::pairs_within_classes(&sets) as f64,
+        weight,
+    );
+    Ok(Outcome::new(
+        config.clone(),
+        sets,
+        generator,
+        slots,
+        listing,
+        joined,
+        exact,
+        clusters,
+        kept,
+        keep_order,
+        recall,
+        domains.as_deref(),
+    ))
+}
+
+/// Whether every edge is listed, by the slots that were counted.
+fn choose_listing(config: &Config, slots: &Slots, exact: u64) -> Result<JoinEdges, Error> {
+    let needed = slots.slots.saturating_add(exact);
+    if needed <= config.max_pairs || config.edges == EdgeListing::Spanning {
+        return Ok(match config.edges {
+            EdgeListing::Spanning => JoinEdges::Spanning,
+            EdgeListing::All | EdgeListing::Auto => JoinEdges::All,
+        });
+    }
+    // Stars are made of direct matches, so they need every edge, too.
+    if config.edges == EdgeListing::All || config.linkage == Linkage::Star {
+        let (largest_key, largest_documents) = slots
+            .largest
+            .clone()
+            .unwrap_or_else(|| ("identical texts".into(), 0));
+        return Err(Error::PairBudget {
+            budget: config.max_pairs,
+            needed,
+            largest_key,
+            largest_documents,
+        });
+    }
+    Ok(JoinEdges::Spanning)
+}
+
+/// A number for each document's domain, equal for equal domains.
+fn domain_labels(documents: &dyn Documents) -> Option<Vec<u32>> {
+    let values = documents.column("domain")?;
+    let mut labels: HashMap<String, u32> = HashMap::new();
+    Some(
+        values
+            .into_iter()
+            .map(|value| {
+                let name = match value {
+                    Value::Text(name) => name,
+                    Value::Integer(number) => number.to_string(),
+                    _ => String::new(),
+                };
+                let next = labels.len() as u32;
+                *labels.entry(name).or_insert(next)
+            })
+            .collect(),
+    )
+}
+
+/// Edges to clusters of documents.
+fn cluster(
+    config: &Config,
+    sets: &ShingleSets,
+    joined: &Joined,
+    exact: &ExactPairs,
+    keep_order: &KeepOrder,
+) -> Groups {
+    let mut connected = UnionFind::new(sets.documents());
+    for class in 0..sets.classes() as u32 {
+        let members = sets.members(class);
+        for member in &members[1..] {
+            connected.union(members[0].0, member.0);
+        }
+    }
+    for &(a, b) in exact.documents() {
+        connected.union(a.0, b.0);
+    }
+    for pair in &joined.accepted {
+        connected.union(sets.members(pair.left)[0].0, sets.members(pair.right)[0].0);
+    }
+    let components = connected.into_groups();
+    match config.linkage {
+        Linkage::Components => components,
+        Linkage::Star => {
+            let classes = edges::adjacency(sets.classes(), &joined.accepted);
+            let exact = edges::document_adjacency(exact.documents());
+            graph::stars(&components, &keep_order.places, |centre, visit| {
+                let Some(class) = sets.class_of(DocId(centre)) else {
+                    return;
+                };
+                for &near in std::iter::once(&class).chain(classes.of(class)) {
+                    for member in sets.members(near) {
+                        visit(member.0);
+                    }
+                }
+                for other in exact.get(&DocId(centre)).into_iter().flatten() {
+                    visit(other.0);
+                }
+            })
+        }
+    }
+}
+
+/// The kept document of each cluster, and how each other member compares to it.
+fn represent(
+    clusters: &Groups,
+    keep_order: &KeepOrder,
+    sets: &ShingleSets,
+    verifier: &Verifier<'_>,
+) -> Kept {
+    let parts: Vec<_> = (0..clusters.len() as u32)
+        .into_par_iter()
+        .map(|cluster| {
+            let members = clusters.elements(cluster);
+            let kept = keep_order.best(members);
+            let removed = members
+                .iter()
+                .map(|&member| DocId(member))
+                .filter(|&member| member != kept)
+                .map(|member| crate::outcome::Removed::new(member, kept, cluster, sets, verifier))
+                .collect::<Vec<_>>();
+            (kept, removed)
+        })
+        .collect();
+    Kept::new(parts)
+}
+
+/// A short name for the trait object that [`run`] hands on.
+pub type Generator = Box<dyn CandidateGenerator>;

@@ -1,0 +1,50 @@
+//! How much of what there is to find was found.
+//!
+//! Two figures, which answer two questions:
+//!
+//! - the generator's recall *at the threshold*: the probability that a pair with the least
+//!   similarity that counts is proposed. It is a property of the settings, and the worst case.
+//! - the *estimated* recall of this run: each accepted pair at similarity `s` was proposed with
+//!   probability `p(s)`, so it stands for `1 / p(s)` pairs that exist, and the sum over the accepted
+//!   pairs estimates how many there are (D. Horvitz, D. Thompson, 1952). It is unbiased where every
+//!   pair above the threshold has a chance, and says nothing where nothing was found.
+
+use serde::Serialize;
+
+use crate::candidates::CandidateGenerator;
+use crate::score::ScoredPair;
+use crate::threshold::Threshold;
+
+/// The recall of a run's generator, expected before and estimated after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectedRecall {
+    /// The probability that a pair at the threshold is proposed, where it is known.
+    pub at_threshold: Option<f64>,
+    /// The share of all pairs at or above the threshold that this run accepted, estimated from
+    /// the accepted ones; none where edges were left out or the probability is not known.
+    pub estimated: Option<f64>,
+}
+
+/// The expected and the estimated recall. `certain` counts the pairs of documents with equal sets,
+/// `weight` gives the pairs of documents that a pair of classes stands for.
+pub fn expected(
+    generator: &dyn CandidateGenerator,
+    threshold: Threshold,
+    accepted: Option<&[ScoredPair]>,
+    certain: f64,
+    weight: impl Fn(&ScoredPair) -> f64,
+) -> ExpectedRecall {
+    let at_threshold = generator.probability(threshold.as_f64());
+    let estimated = accepted.and_then(|accepted| {
+        let (mut found, mut exist) = (certain, certain);
+        for pair in accepted {
+            found += weight(pair);
+            exist += weight(pair) / generator.probability(pair.jaccard())?;
+        }
+        (found > 0.0 && at_threshold.is_some()).then(|| found / exist)
+    });
+    ExpectedRecall {
+        at_threshold,
+        estimated,
+    }
+}

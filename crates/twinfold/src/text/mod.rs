@@ -1,0 +1,14 @@
+//! From a text to its set of shingle hashes.
+//!
+//! `normalise -> tokens -> windows of tokens -> 64-bit hashes`. A shingle is a substring of the
+//! normalised text, in which tokens stand apart by one space, and its hash is XXH3-64 with seed 0
+//! of its UTF-8 bytes: anyone can compute it again with a public tool.
+
+mod classes;
+mod normalise;
+mod shingle;
+
+pub use normalise::{NormalisedText, Tokenizer, UnknownTokenizer};
+pub use shingle::{shingle_hash, shingles};
+
+pub(crate) use classes::is_white_space;
