@@ -32,6 +32,8 @@ pub struct Config {
     pub max_pairs: u64,
     /// Which member of a cluster is kept.
     pub keep: KeepRule,
+    /// Whether a pair that differs in a number is refused, however similar it is.
+    pub keep_numbers: bool,
 }
 
 impl Config {
@@ -66,6 +68,7 @@ impl Default for Config {
             edges: EdgeListing::default(),
             max_pairs: Self::DEFAULT_MAX_PAIRS,
             keep: KeepRule::default(),
+            keep_numbers: false,
         }
     }
 }

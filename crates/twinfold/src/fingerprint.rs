@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
-use crate::text::{NormalisedText, Tokenizer, shingle_hash, shingles};
+use crate::text::{NormalisedText, Tokenizer, number_keys, shingle_hash, shingles};
 
 /// How a document came by its shingle set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub struct FingerprintBatch {
     pub(crate) signatures: Vec<u64>,
     pub(crate) bands: Vec<u64>,
     pub(crate) prefix_keys: Vec<u64>,
+    /// One for each document where numbers are to be kept, else none.
+    pub(crate) number_keys: Vec<u64>,
 }
 
 impl FingerprintBatch {
@@ -101,6 +103,7 @@ pub struct Fingerprinter {
     shingle_size: usize,
     sketch: Option<Sketch>,
     prefix_keys: bool,
+    keep_numbers: bool,
     normalised: NormalisedText,
     scratch: Vec<u8>,
     spans: Vec<(u64, u32)>,
@@ -133,6 +136,7 @@ impl Fingerprinter {
             shingle_size: config.shingle_size,
             sketch,
             prefix_keys: config.candidates == Candidates::Blocking(BlockKey::PrefixTokens),
+            keep_numbers: config.keep_numbers,
             normalised: NormalisedText::default(),
             scratch: Vec::new(),
             spans: Vec::new(),
@@ -214,6 +218,11 @@ impl Fingerprinter {
                 .window(0, PREFIX_TOKENS.min(tokens as usize));
             batch.prefix_keys.push(shingle_hash(prefix));
         }
+        if self.keep_numbers {
+            batch
+                .number_keys
+                .push(number_keys(&self.normalised).numbers);
+        }
     }
 
     fn push_without_set(
@@ -239,6 +248,9 @@ impl Fingerprinter {
         }
         if self.prefix_keys {
             batch.prefix_keys.push(0);
+        }
+        if self.keep_numbers {
+            batch.number_keys.push(0);
         }
     }
 }

@@ -50,3 +50,8 @@ pub use outcome::Outcome;
 pub use pipeline::deduplicate;
 pub use represent::KeepRule;
 pub use threshold::Threshold;
+
+/// The instruction set that each kernel uses on this machine. Results do not depend on it.
+pub fn kernels() -> [(&'static str, &'static str); 1] {
+    [("minhash", twinfold_kernels::minhash_instructions())]
+}

@@ -47,7 +47,7 @@ impl Removed {
                     (
                         Instrument::Shingles,
                         pair.jaccard(),
-                        pair.accepted(verifier.threshold()),
+                        verifier.accepts(&pair),
                     )
                 }
                 // Documents without shingles are in no cluster with others.
@@ -111,6 +111,10 @@ pub struct Counts {
     pub exact_pairs: u64,
     /// The other edges.
     pub near_pairs: u64,
+    /// Of the near pairs, those that are the same but for numbers.
+    pub numeric_pairs: u64,
+    /// Pairs at or above the threshold that were refused because they differ in a number.
+    pub refused_for_numbers: u64,
     /// Of the edges, those within one domain, where there are domains.
     pub same_domain_duplicates: Option<u64>,
     /// Clusters of two or more.
@@ -148,6 +152,7 @@ pub struct Outcome {
     kept: Kept,
     keep_order: KeepOrder,
     recall: ExpectedRecall,
+    numeric_pairs: u64,
     counts: Counts,
     adjacency: Adjacency,
 }
@@ -169,6 +174,7 @@ impl Outcome {
         kept: Kept,
         keep_order: KeepOrder,
         recall: ExpectedRecall,
+        numeric_pairs: u64,
         domains: Option<&[u32]>,
     ) -> Self {
         let adjacency = edges::adjacency(sets.classes(), &joined.accepted);
@@ -184,6 +190,7 @@ impl Outcome {
             kept,
             keep_order,
             recall,
+            numeric_pairs,
             counts: Counts::default(),
             adjacency,
         };
@@ -204,6 +211,8 @@ impl Outcome {
             candidate_pairs: within.saturating_add(self.joined.proposed_documents),
             scored_class_pairs: self.joined.scored,
             skipped_slots: self.joined.skipped,
+            numeric_pairs: self.numeric_pairs,
+            refused_for_numbers: self.joined.refused_for_numbers,
             removed: self.kept.removed.len() as u64,
             removed_indirectly: self.kept.removed.iter().filter(|r| !r.direct).count() as u64,
             ..Counts::default()

@@ -213,6 +213,16 @@ impl ShingleSets {
         self.batches[row.batch as usize].normalised_bytes[row.row as usize]
     }
 
+    /// What tells whether two classes have the same numbers, where numbers are to be kept. Equal
+    /// sets of shingles have equal sets of tokens, so the members of a class share it.
+    pub(crate) fn number_key(&self, class: u32) -> Option<u64> {
+        let row = self.class_rows[class as usize];
+        self.batches[row.batch as usize]
+            .number_keys
+            .get(row.row as usize)
+            .copied()
+    }
+
     /// The hash of a class's first tokens, by its first member.
     pub(crate) fn prefix_key(&self, class: u32) -> Option<u64> {
         let row = self.class_rows[class as usize];

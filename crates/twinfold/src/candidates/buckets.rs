@@ -255,15 +255,20 @@ impl Joined {
         let pair: Option<ScoredPair> = if request.list_rejected {
             Some(request.verifier.score(a, b))
         } else {
-            request.verifier.accept(a, b)
+            request.verifier.score_if_reached(a, b)
         };
         match pair {
-            Some(pair) if pair.accepted(request.verifier.threshold()) => {
+            Some(pair) if request.verifier.accepts(&pair) => {
                 self.accepted.push(pair);
                 true
             }
             Some(pair) => {
-                self.rejected.push(pair);
+                if pair.reaches(request.verifier.threshold()) {
+                    self.refused_for_numbers = self.refused_for_numbers.saturating_add(documents);
+                }
+                if request.list_rejected {
+                    self.rejected.push(pair);
+                }
                 false
             }
             None => false,
@@ -282,6 +287,9 @@ impl Joined {
         self.proposed_same_domain = self
             .proposed_same_domain
             .saturating_add(other.proposed_same_domain);
+        self.refused_for_numbers = self
+            .refused_for_numbers
+            .saturating_add(other.refused_for_numbers);
         self.scored += other.scored;
         self.skipped += other.skipped;
         self

@@ -100,6 +100,9 @@ pub struct Joined {
     pub proposed_documents: u64,
     /// How many of those are within one domain.
     pub proposed_same_domain: u64,
+    /// Pairs of documents at or above the threshold that were refused because they differ in a
+    /// number.
+    pub refused_for_numbers: u64,
     /// The pairs of classes that were scored.
     pub scored: u64,
     /// Slots that were skipped because their pair was connected already.
@@ -107,7 +110,7 @@ pub struct Joined {
 }
 
 /// Proposes and scores pairs of classes.
-pub trait CandidateGenerator: Sync {
+pub trait CandidateGenerator: Send + Sync {
     /// A short name with the settings that matter, such as `lsh 8x8 fast`.
     fn name(&self) -> String;
 

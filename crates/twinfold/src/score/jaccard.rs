@@ -25,7 +25,7 @@ impl ScoredPair {
     }
 
     /// Whether the similarity is at or above the threshold, by integers.
-    pub fn accepted(&self, threshold: Threshold) -> bool {
+    pub fn reaches(&self, threshold: Threshold) -> bool {
         threshold.accepts(u64::from(self.intersection), u64::from(self.union))
     }
 }
@@ -49,9 +49,16 @@ impl<'a> Verifier<'a> {
         scored(a, b, x.len() + y.len(), intersection_size(x, y))
     }
 
+    /// Whether a scored pair is an edge: it is at or above the threshold, and differs in no number
+    /// where numbers are to be kept.
+    pub fn accepts(&self, pair: &ScoredPair) -> bool {
+        pair.reaches(self.threshold)
+            && self.sets.number_key(pair.left) == self.sets.number_key(pair.right)
+    }
+
     /// The score of a pair if it is at or above the threshold; a pair below it costs less than its
     /// score would.
-    pub fn accept(&self, a: u32, b: u32) -> Option<ScoredPair> {
+    pub fn score_if_reached(&self, a: u32, b: u32) -> Option<ScoredPair> {
         let (x, y) = (self.sets.set(a), self.sets.set(b));
         let needed = self.threshold.overlap_needed(x.len(), y.len());
         if x.len().min(y.len()) < needed {

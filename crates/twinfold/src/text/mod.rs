@@ -6,9 +6,11 @@
 
 mod classes;
 mod normalise;
+mod numbers;
 mod shingle;
 
 pub use normalise::{NormalisedText, Tokenizer, UnknownTokenizer};
+pub use numbers::{NumberKeys, number_keys};
 pub use shingle::{shingle_hash, shingles};
 
 pub(crate) use classes::is_white_space;

@@ -1,0 +1,279 @@
+//! What a user can write, on the command line or in `twinfold.toml`.
+//!
+//! Every setting is declared here once. The command line, its help and the keys of the file all
+//! come from this struct; [`crate::resolve`] turns it into what will run.
+
+use clap::Args;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The settings of a run. Nothing here is resolved: `None` means that nothing was written.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// Files, folders or globs of CSV, Parquet and JSON Lines; `-` is JSON Lines on standard input
+    ///
+    /// CSV and JSON Lines may be compressed (.gz, .zst). Formats may be mixed. Folders are searched
+    /// for files with the endings csv, tsv, parquet, pq, jsonl, ndjson and json.
+    #[arg(value_name = "INPUT")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<String>,
+
+    /// Folder for the results; made if need be [required]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) out: Option<String>,
+
+    /// Base settings: tutorial
+    ///
+    /// `tutorial` reproduces the tutorial that the project began from: tokenizer words, hash family
+    /// blake2b, 64 hashes in 8 bands of 8 rows, seed 42, threshold 0.7, every edge listed within
+    /// 1,000,000 pair slots, every relation published. Other settings override it.
+    #[arg(long, value_name = "NAME", help_heading = "Settings")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preset: Option<String>,
+
+    /// Format of every input, whatever its name: csv, parquet or jsonl
+    ///
+    /// [default: by the ending of each name]
+    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) format: Option<String>,
+
+    /// Column with the ids [default: doc_id, else id]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id_column: Option<String>,
+
+    /// Column with the texts [default: body, else text]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text_column: Option<String>,
+
+    /// Column with the sources, which the summary counts by [default: source, if there]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source_column: Option<String>,
+
+    /// Column with the domains, which the summary counts by [default: domain, if there]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) domain_column: Option<String>,
+
+    /// Column with the dates, which the keep rule calls crawled_at [default: crawled_at, if there]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) date_column: Option<String>,
+
+    /// Column with the titles [default: title, if there]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title_column: Option<String>,
+
+    /// Make ids from file name and row where there are none, or where they repeat [default: false]
+    ///
+    /// Without it, a missing or repeated id stops the run. Made ids depend on the names of the
+    /// files and the order of their rows.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) make_ids: Option<bool>,
+
+    /// Stop if any record cannot be used, instead of setting it aside [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict: Option<bool>,
+
+    /// How texts are cut into tokens: unicode, words, chars or code [default: unicode]
+    ///
+    /// unicode: words of every script; single characters where a script writes no spaces.
+    /// words: runs of letters and numbers, accents dropped. chars: single characters, for very
+    /// short or noisy text; five times as many shingles. code: identifiers, numbers and
+    /// punctuation, in their case.
+    #[arg(long, value_name = "NAME", help_heading = "Text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokenizer: Option<String>,
+
+    /// Tokens of a shingle [default: 5]
+    ///
+    /// Fewer are more tolerant of small edits and more easily alike by chance. A text with fewer
+    /// tokens is one shingle.
+    #[arg(long, value_name = "TOKENS", help_heading = "Text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shingle_size: Option<usize>,
+
+    /// Jaccard similarity from which two documents are duplicates: above 0, at most 1 [default: 0.7]
+    ///
+    /// Kept as the exact ratio that the decimal (or a ratio such as 2/3) names.
+    #[arg(
+        long,
+        value_name = "RATIO",
+        allow_hyphen_values = true,
+        help_heading = "Text"
+    )]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "text_or_number"
+    )]
+    pub(crate) threshold: Option<String>,
+
+    /// Refuse pairs that differ in a number, however similar they are [default: false]
+    ///
+    /// Keeps records of one template apart, such as roads or invoices. A token with a digit in it
+    /// is a number. The summary counts the pairs that were refused.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_numbers: Option<bool>,
+
+    /// Where candidate pairs come from: lsh or blocking [default: lsh]
+    ///
+    /// lsh: pairs that agree in a band of min-hash values; probabilistic, with its curve printed.
+    /// blocking: pairs that share a cheap key; heuristic.
+    #[arg(long, value_name = "NAME", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) candidates: Option<String>,
+
+    /// Permutations of lsh: fast or blake2b [default: fast]
+    ///
+    /// blake2b can be recomputed by anyone, and takes over a hundred times as long.
+    #[arg(long, value_name = "NAME", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hash_family: Option<String>,
+
+    /// Min-hash values of a document [default: 64]
+    ///
+    /// Each costs 8 bytes of memory a document. With --target-recall, the most that may be used
+    /// [default: 256].
+    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hashes: Option<usize>,
+
+    /// Bands of lsh: more find more, and look at more pairs [default: 8]
+    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bands: Option<usize>,
+
+    /// Rows of a band: more look at fewer pairs, and find fewer [default: 8]
+    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rows: Option<usize>,
+
+    /// Seed of the permutations [default: 42]
+    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<u64>,
+
+    /// Choose bands and rows for this recall at the threshold, such as 0.99
+    ///
+    /// The steepest curve that fits in --hashes values is chosen, and printed.
+    #[arg(
+        long,
+        value_name = "R",
+        allow_hyphen_values = true,
+        help_heading = "Candidates"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) target_recall: Option<f64>,
+
+    /// Key of blocking: prefix-tokens, title-trigrams, length or a column's name
+    ///
+    /// [default: prefix-tokens]
+    #[arg(long, value_name = "KEY", help_heading = "Candidates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) block_by: Option<String>,
+
+    /// How edges become clusters: components or star [default: components]
+    ///
+    /// components: everything that is connected. star: a representative and what matches it
+    /// directly, so that chains of small changes are cut; needs every edge.
+    #[arg(long, value_name = "NAME", help_heading = "Clusters")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) linkage: Option<String>,
+
+    /// Which edges are listed: auto, all or spanning [default: auto]
+    ///
+    /// all: every accepted pair; an error above --max-pairs. spanning: just enough to connect each
+    /// cluster, never quadratic in copies. auto: all, or spanning above --max-pairs.
+    #[arg(long, value_name = "NAME", help_heading = "Clusters")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) edges: Option<String>,
+
+    /// Pair slots up to which every edge is listed [default: 50000000]
+    ///
+    /// A slot is a key and a pair of documents that share it; slots are counted before any pair is
+    /// looked at. A listed edge takes up to about 50 bytes of memory.
+    #[arg(long, value_name = "N", help_heading = "Clusters")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_pairs: Option<u64>,
+
+    /// Which member of a cluster is kept [default: "crawled_at desc, token_count desc, doc_id"]
+    ///
+    /// Columns in order of importance, each `asc` or `desc`, or with the values that come first:
+    /// "source=[curated,web], token_count desc, doc_id". Missing values and unreadable dates come
+    /// last. The rule always ends in doc_id.
+    #[arg(long, value_name = "RULE", help_heading = "Clusters")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<String>,
+
+    /// Relations to write: release, all, or names joined by commas [default: release]
+    ///
+    /// `twinfold run --publish help` lists the names. all adds relations that are larger than the
+    /// input.
+    #[arg(long, value_name = "NAMES", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) publish: Option<String>,
+
+    /// Replace the files of an earlier run in the output folder [default: false]
+    ///
+    /// Other files in it are left alone.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) overwrite: Option<bool>,
+
+    /// Threads to work with [default: one for each core]
+    ///
+    /// Results do not depend on it.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) threads: Option<usize>,
+
+    /// Show progress: auto, always or never [default: auto]
+    ///
+    /// Bars on a terminal, plain lines elsewhere, on standard error; `always` also with --quiet.
+    #[arg(long, value_name = "WHEN", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<String>,
+
+    /// Print nothing but errors [default: false]
+    #[arg(short, long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quiet: Option<bool>,
+
+    /// Print the summary as JSON on standard output [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) json: Option<bool>,
+}
+
+/// A threshold may be written as a TOML number; its shortest decimal is what was written.
+fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Integer(i64),
+        Float(f64),
+    }
+    Ok(Some(match Written::deserialize(deserializer)? {
+        Written::Text(text) => text,
+        Written::Integer(number) => number.to_string(),
+        Written::Float(number) => number.to_string(),
+    }))
+}
+
+/// The keys of the settings, as they are written in a file.
+pub(crate) fn keys() -> Vec<String> {
+    let command = Settings::augment_args(clap::Command::new("settings"));
+    command
+        .get_arguments()
+        .map(|argument| argument.get_long().unwrap_or("inputs").to_owned())
+        .collect()
+}

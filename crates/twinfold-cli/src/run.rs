@@ -1,0 +1,192 @@
+//! `twinfold run`: files in, published relations out.
+
+use std::io::Write as _;
+
+use twinfold::DocId;
+use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
+use twinfold::pipeline::{self, Observer as _, Options, Stage};
+use twinfold::sets::ShingleSets;
+use twinfold_io::publish::{
+    Environment, InputEntry, Labels, Manifest, OutputFolder, Publication, RecallEntry, Records,
+    Relation, publish, renamed_columns,
+};
+use twinfold_io::source::{Input, Table};
+
+use crate::fault::Fault;
+use crate::progress::{Progress, Unit};
+use crate::resolve::Resolved;
+use crate::summary::{LostMost, Summary, listing_name, notes};
+
+/// The name and version that outputs carry.
+const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
+
+/// Runs what was resolved.
+pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
+    let out = resolved
+        .out
+        .as_deref()
+        .ok_or_else(|| Fault::new("no output folder was named").hint("add --out DIR"))?;
+    let input = Input::open(resolved.source.clone())?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(resolved.threads)
+        .build()
+        .map_err(|error| {
+            Fault::new(format!(
+                "cannot start {} threads: {error}",
+                resolved.threads
+            ))
+        })?;
+    let folder = OutputFolder::claim(out, resolved.overwrite)?;
+    let progress = Progress::new(resolved.progress, resolved.quiet);
+
+    let (documents, batches) = read(resolved, &input, &pool, &progress)?;
+    check_rejected(resolved, &documents)?;
+    check_size(&documents)?;
+
+    let outcome = pool.install(|| {
+        progress.begin(Stage::Group, None);
+        let sets = ShingleSets::new(batches, documents.len(), |document: DocId| {
+            documents.origin(document.index())
+        });
+        let options = Options {
+            list_rejected: resolved.publish.contains(Relation::ScoredPairs),
+        };
+        pipeline::run(&resolved.config, &documents, sets, options, &progress)
+    })?;
+
+    let relations = resolved.publish.relations().len() as u64;
+    progress.stage("publish", Unit::Files, Some(relations));
+    let publication = Publication {
+        documents: &documents,
+        outcome: &outcome,
+    };
+    let mut files = pool.install(|| {
+        publish(publication, &resolved.publish, &folder, &|_| {
+            progress.add(1, 0)
+        })
+    })?;
+
+    let records = Records {
+        read: documents.read(),
+        used: outcome.counts().documents,
+        empty: outcome.counts().empty_documents,
+        rejected: documents.rejected().len() as u64,
+    };
+    let sources = Labels::new(&documents, "source");
+    let stage_times = progress.finish();
+    let manifest = Manifest {
+        program: PROGRAM.into(),
+        configuration: serde_json::to_value(resolved.configuration()).map_err(Fault::new)?,
+        inputs: documents
+            .file_hashes()
+            .iter()
+            .map(InputEntry::from)
+            .collect(),
+        source_classification: serde_json::json!({
+            "kind": "files",
+            "sources": sources.as_ref().map(|sources| {
+                sources.counts(&outcome).into_iter().map(|s| s.name).collect::<Vec<_>>()
+            }),
+        }),
+        generator: outcome.generator().name(),
+        guarantee: outcome.guarantee(),
+        recall: RecallEntry {
+            expected: outcome.recall().clone(),
+            origin: "at_threshold: the generator's curve; estimated: Horvitz-Thompson over the accepted pairs",
+        },
+        slots: outcome.slots().clone(),
+        edges_listed: listing_name(outcome.listing()).into(),
+        records,
+        counts: outcome.counts().clone(),
+        unreadable_dates: outcome.keep_order().unreadable_dates.clone(),
+        renamed_columns: renamed_columns(&documents.column_names()),
+        environment: Environment {
+            engine: "local",
+            kernels: twinfold::kernels().into_iter().collect(),
+            threads: resolved.threads,
+            stage_times: stage_times.clone(),
+        },
+        outputs: files.clone(),
+    };
+    let entry = manifest.write(&folder)?;
+    let out = folder.path().to_owned();
+    let mut names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    names.push(entry.name.clone());
+    folder.commit(&names)?;
+    files.push(entry);
+
+    let summary = Summary {
+        program: PROGRAM.into(),
+        records,
+        counts: outcome.counts(),
+        reduction_ratio: outcome.counts().reduction_ratio(),
+        edges_listed: listing_name(outcome.listing()),
+        generator: outcome.generator().name(),
+        guarantee: outcome.guarantee(),
+        recall: outcome.recall(),
+        threshold: resolved.config.threshold.to_string(),
+        unreadable_dates: &manifest.unreadable_dates,
+        sources_losing_most: sources.map_or_else(Vec::new, |s| LostMost::of(&s.counts(&outcome))),
+        renamed_columns: &manifest.renamed_columns,
+        stage_times: &stage_times,
+        out: out.display().to_string(),
+        files: &files,
+        notes: notes(&resolved.config, resolved.target_recall, &outcome),
+    };
+    let text = match (resolved.json, resolved.quiet) {
+        (true, _) => serde_json::to_string_pretty(&summary).map_err(Fault::new)? + "\n",
+        (false, true) => return Ok(()),
+        (false, false) => summary.text(),
+    };
+    // The results are safe: a reader that has gone away is no fault.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}
+
+fn read(
+    resolved: &Resolved,
+    input: &Input,
+    pool: &rayon::ThreadPool,
+    progress: &Progress,
+) -> Result<(Table, Vec<FingerprintBatch>), Fault> {
+    let bytes = input.bytes();
+    progress.stage("read", Unit::Bytes, Some(bytes).filter(|&bytes| bytes > 0));
+    let seen = SeenTexts::new();
+    let fingerprinter = Fingerprinter::new(&resolved.config);
+    let read = input.read(
+        pool,
+        &|step| progress.add(step.bytes, step.documents),
+        &|batch| {
+            let mut fingerprinter = fingerprinter.clone();
+            let mut fingerprints = FingerprintBatch::default();
+            for row in 0..batch.len() {
+                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
+            }
+            fingerprints
+        },
+    )?;
+    Ok(read)
+}
+
+fn check_rejected(resolved: &Resolved, documents: &Table) -> Result<(), Fault> {
+    let rejected = documents.rejected();
+    match rejected.first() {
+        Some(first) if resolved.strict => Err(Fault::new(format!(
+            "{}, {}: {} (the first of {} records that cannot be used)",
+            first.file,
+            first.place,
+            first.reason,
+            rejected.len()
+        ))
+        .hint("mend the input, or leave out --strict to set such records aside")),
+        _ => Ok(()),
+    }
+}
+
+fn check_size(documents: &Table) -> Result<(), Fault> {
+    if documents.len() >= u32::MAX as usize {
+        let documents = documents.len() as u64;
+        return Err(twinfold::Error::TooManyDocuments { documents }.into());
+    }
+    Ok(())
+}

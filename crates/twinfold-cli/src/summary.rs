@@ -1,0 +1,291 @@
+//! The block that a person reads at the end, and the same as JSON.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+use twinfold::Outcome;
+use twinfold::candidates::{Guarantee, JoinEdges};
+use twinfold::config::{Candidates, Config};
+use twinfold::outcome::Counts;
+use twinfold::recall::ExpectedRecall;
+use twinfold_io::publish::{FileEntry, LabelCounts, Records, StageTime};
+
+/// What a run says of itself.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    pub(crate) program: String,
+    pub(crate) records: Records,
+    pub(crate) counts: &'a Counts,
+    pub(crate) reduction_ratio: Option<f64>,
+    pub(crate) edges_listed: &'static str,
+    pub(crate) generator: String,
+    pub(crate) guarantee: Guarantee,
+    pub(crate) recall: &'a ExpectedRecall,
+    pub(crate) threshold: String,
+    pub(crate) unreadable_dates: &'a [(String, u64)],
+    pub(crate) sources_losing_most: Vec<LostMost>,
+    pub(crate) renamed_columns: &'a [(String, String)],
+    pub(crate) stage_times: &'a [StageTime],
+    pub(crate) out: String,
+    pub(crate) files: &'a [FileEntry],
+    #[serde(skip)]
+    pub(crate) notes: Vec<String>,
+}
+
+/// A source that lost more than half of its documents.
+#[derive(Debug, Serialize)]
+pub(crate) struct LostMost {
+    source: String,
+    documents: u64,
+    removed: u64,
+}
+
+impl LostMost {
+    pub(crate) fn of(sources: &[LabelCounts]) -> Vec<Self> {
+        sources
+            .iter()
+            .filter(|source| source.lost_most())
+            .map(|source| Self {
+                source: source.name.clone(),
+                documents: source.documents,
+                removed: source.removed,
+            })
+            .collect()
+    }
+}
+
+/// How edges were listed, in a word.
+pub(crate) fn listing_name(listing: JoinEdges) -> &'static str {
+    match listing {
+        JoinEdges::All => "all",
+        JoinEdges::Spanning => "spanning",
+    }
+}
+
+/// Remarks on how the run was configured: choices that were made for the user.
+pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Candidates::Lsh(lsh) = &config.candidates {
+        let banding = lsh.banding;
+        if let Some(recall) = target_recall {
+            notes.push(format!(
+                "{} bands of {} rows: the steepest curve that reaches a recall of {recall} at {} \
+                 (it gives {})",
+                banding.bands(),
+                banding.rows(),
+                config.threshold,
+                percent(banding.probability(config.threshold.as_f64())),
+            ));
+        } else if banding.used() < banding.hashes() {
+            notes.push(format!(
+                "{} bands of {} rows use {} of the {} hash values",
+                banding.bands(),
+                banding.rows(),
+                banding.used(),
+                banding.hashes()
+            ));
+        }
+    }
+    if outcome.listing() == JoinEdges::Spanning
+        && config.edges == twinfold::config::EdgeListing::Auto
+    {
+        notes.push(format!(
+            "{} pair slots are over the budget of {}: only spanning edges are listed, the \
+             clusters are the same; --max-pairs raises the budget",
+            HumanCount(outcome.slots().slots),
+            HumanCount(config.max_pairs),
+        ));
+    }
+    notes
+}
+
+fn percent(share: f64) -> String {
+    let hundred = share * 100.0;
+    if share < 1.0 && hundred > 99.99 {
+        "over 99.99%".into()
+    } else {
+        format!("{hundred:.2}%")
+    }
+}
+
+impl Summary<'_> {
+    /// The block for people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text)
+            .expect("writing to a string does not fail");
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let count = HumanCount;
+        let (records, counts) = (self.records, self.counts);
+        writeln!(
+            text,
+            "documents    {} read: {} used, {} empty, {} rejected",
+            count(records.read),
+            count(records.used),
+            count(records.empty),
+            count(records.rejected),
+        )?;
+        write!(
+            text,
+            "candidates   {} of {} possible pairs",
+            count(counts.candidate_pairs),
+            count(counts.possible_pairs)
+        )?;
+        if let Some(reduction) = self.reduction_ratio {
+            write!(text, " ({:.2}% fewer)", reduction * 100.0)?;
+        }
+        writeln!(text, ", in {} pair slots", count(counts.pair_slots))?;
+        if self.edges_listed == "spanning" {
+            writeln!(
+                text,
+                "             {} slots skipped, their pairs being connected already",
+                count(counts.skipped_slots)
+            )?;
+        }
+        write!(
+            text,
+            "edges        {} at or above {}: {} exact, {} near",
+            count(counts.duplicate_pairs),
+            self.threshold,
+            count(counts.exact_pairs),
+            count(counts.near_pairs)
+        )?;
+        if let Some(same) = counts.same_domain_duplicates {
+            write!(
+                text,
+                "; {} across domains",
+                count(counts.duplicate_pairs - same)
+            )?;
+        }
+        if self.edges_listed == "spanning" {
+            write!(text, " (spanning: just enough to connect the clusters)")?;
+        }
+        writeln!(text)?;
+        if counts.numeric_pairs > 0 {
+            writeln!(
+                text,
+                "             {} near pairs differ in numbers only (--keep-numbers refuses them)",
+                count(counts.numeric_pairs)
+            )?;
+        }
+        if counts.refused_for_numbers > 0 {
+            writeln!(
+                text,
+                "             {} pairs refused, since they differ in a number",
+                count(counts.refused_for_numbers)
+            )?;
+        }
+        writeln!(
+            text,
+            "clusters     {} of two or more (the largest of {}), {} singletons",
+            count(counts.clusters),
+            count(counts.largest_cluster),
+            count(counts.singletons)
+        )?;
+        writeln!(
+            text,
+            "kept         {} documents; removed {}, {} of them matching the kept one only by way of others",
+            count(counts.kept),
+            count(counts.removed),
+            count(counts.removed_indirectly)
+        )?;
+        if records.empty > 0 {
+            writeln!(
+                text,
+                "             {} empty documents are kept, too, and listed in empty_documents.csv",
+                count(records.empty)
+            )?;
+        }
+        for lost in &self.sources_losing_most {
+            writeln!(
+                text,
+                "warning      source {:?} lost {} of its {} documents",
+                lost.source,
+                count(lost.removed),
+                count(lost.documents)
+            )?;
+        }
+        for (column, bad) in self.unreadable_dates {
+            writeln!(
+                text,
+                "warning      {} values of {column} are no dates; they sort last in the keep rule",
+                count(*bad)
+            )?;
+        }
+        if records.rejected > 0 {
+            writeln!(
+                text,
+                "warning      {} records could not be used; rejected.jsonl says where and why",
+                count(records.rejected)
+            )?;
+        }
+        for (from, to) in self.renamed_columns {
+            writeln!(
+                text,
+                "warning      the input column {from} is called {to} in the output"
+            )?;
+        }
+        self.write_recall(text)?;
+        for note in &self.notes {
+            writeln!(text, "note         {note}")?;
+        }
+        let times: Vec<String> = self
+            .stage_times
+            .iter()
+            .map(|time| format!("{} {:.2} s", time.stage, time.seconds))
+            .collect();
+        let total: f64 = self.stage_times.iter().map(|time| time.seconds).sum();
+        writeln!(text, "time         {total:.2} s: {}", times.join(", "))?;
+        let bytes = self.files.iter().map(|file| file.bytes).sum();
+        writeln!(
+            text,
+            "files        {} in {}, {}",
+            self.files.len(),
+            Path::new(&self.out).display(),
+            HumanBytes(bytes)
+        )
+    }
+
+    fn write_recall(&self, text: &mut String) -> std::fmt::Result {
+        match &self.guarantee {
+            Guarantee::Lossless => {
+                writeln!(text, "recall       100%: {} is lossless", self.generator)
+            }
+            Guarantee::Probabilistic {
+                curve,
+                recall_at_threshold,
+            } => {
+                write!(
+                    text,
+                    "recall       {} expected for pairs at {} ({})",
+                    percent(*recall_at_threshold),
+                    self.threshold,
+                    self.generator
+                )?;
+                if let Some(estimated) = self.recall.estimated {
+                    write!(
+                        text,
+                        "; about {} of all pairs above it were found",
+                        percent(estimated)
+                    )?;
+                }
+                writeln!(text)?;
+                let points: Vec<String> = curve
+                    .iter()
+                    .map(|point| format!("{:.1} {}", point.similarity, percent(point.probability)))
+                    .collect();
+                writeln!(text, "proposed     at similarity {}", points.join(", "))
+            }
+            Guarantee::Heuristic { rule } => writeln!(
+                text,
+                "recall       unknown: {} only looks at pairs with {rule}",
+                self.generator
+            ),
+        }
+    }
+}

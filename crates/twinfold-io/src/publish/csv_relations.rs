@@ -1,0 +1,349 @@
+//! The relations that are read by people: CSV with a header, one line for each row.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use twinfold::candidates::{Guarantee, JoinEdges};
+use twinfold::edges::Instrument;
+use twinfold::DocId;
+
+use super::file::HashedFile;
+use super::{Context, Labels, OutputFile, PublishError};
+
+/// A CSV file that counts its rows.
+pub(super) struct CsvFile {
+    writer: csv::Writer<HashedFile>,
+    path: std::path::PathBuf,
+    rows: u64,
+}
+
+impl CsvFile {
+    pub(super) fn create(path: &Path, header: &[&str]) -> Result<Self, PublishError> {
+        let writer = csv::WriterBuilder::new()
+            .buffer_capacity(1 << 16)
+            .from_writer(HashedFile::create(path)?);
+        let mut file = Self { writer, path: path.into(), rows: 0 };
+        file.record(header)?;
+        file.rows = 0;
+        Ok(file)
+    }
+
+    pub(super) fn row<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
+        self.record(fields)
+    }
+
+    fn record<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
+        self.rows += 1;
+        self.writer.write_record(fields).map_err(|error| PublishError::Write {
+            path: self.path.clone(),
+            source: std::io::Error::other(error),
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<OutputFile, PublishError> {
+        let path = self.path;
+        let file = self.writer.into_inner().map_err(|error| PublishError::Write {
+            path,
+            source: error.into_error(),
+        })?;
+        file.finish(self.rows)
+    }
+}
+
+/// A number as the shortest decimal that reads back, with a point: `1.0`, `0.8125`.
+pub(super) fn decimal(number: f64) -> String {
+    format!("{number:?}")
+}
+
+fn optional(number: Option<u64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+fn optional_decimal(number: Option<f64>) -> String {
+    number.map_or_else(String::new, decimal)
+}
+
+pub(super) fn clusters(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
+    let clusters = context.outcome().clusters();
+    let mut file = CsvFile::create(path, &["cluster_id", "doc_id", "cluster_size"])?;
+    for (number, members) in (0u32..).zip(clusters.iter()) {
+        let (id, size) = (context.cluster_id(number), members.len().to_string());
+        for &member in members {
+            file.row(&[id.as_str(), context.id(DocId(member)), &size])?;
+        }
+    }
+    file.finish()
+}
+
+/// Ids in one cell, as a JSON list: ids may hold any character.
+fn list(items: impl Iterator<Item = String>) -> String {
+    serde_json::Value::from_iter(items).to_string()
+}
+
+pub(super) fn cluster_inspection(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    #[derive(Clone, Copy)]
+    struct Weakest {
+        edges: u64,
+        jaccard: f64,
+        overlap: Option<f64>,
+    }
+    let outcome = context.outcome();
+    let clusters = outcome.clusters();
+    let mut weakest =
+        vec![Weakest { edges: 0, jaccard: f64::INFINITY, overlap: None }; clusters.len()];
+    outcome.for_each_edge(|edge| {
+        let weakest = &mut weakest[clusters.of(edge.left.0) as usize];
+        // Stars may part what an edge connects: such an edge is not one of the cluster's.
+        if clusters.of(edge.left.0) != clusters.of(edge.right.0) {
+            return;
+        }
+        weakest.edges += 1;
+        weakest.jaccard = weakest.jaccard.min(edge.pair.jaccard());
+        if let Some(overlap) = super::pairs::signature_overlap(outcome, &edge.pair) {
+            weakest.overlap = Some(weakest.overlap.map_or(overlap, |least| least.min(overlap)));
+        }
+    });
+    let least_direct = {
+        let mut least = vec![f64::INFINITY; clusters.len()];
+        for removed in outcome.removed() {
+            let score = &mut least[removed.cluster as usize];
+            *score = score.min(removed.score);
+        }
+        least
+    };
+    let column = |name: &str| Labels::new(context.documents(), name);
+    let (records, captures) = (column("warc_record_id"), column("capture_url"));
+    let distinct = |labels: Option<&Labels>, members: &[u32]| {
+        labels.map_or_else(String::new, |labels| {
+            let mut numbers: Vec<u32> =
+                members.iter().map(|&member| labels.number(DocId(member))).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len().to_string()
+        })
+    };
+    let mut file = CsvFile::create(
+        path,
+        &[
+            "cluster_id",
+            "cluster_size",
+            "representative_doc_id",
+            "source_count",
+            "domain_count",
+            "warc_record_count",
+            "member_capture_urls",
+            "member_doc_ids",
+            "duplicate_edge_rows",
+            "weakest_shingle_jaccard",
+            "weakest_signature_overlap",
+            "least_direct_score",
+        ],
+    )?;
+    for (number, members) in (0u32..).zip(clusters.iter()) {
+        if members.len() < 2 {
+            continue;
+        }
+        let weakest = weakest[number as usize];
+        file.row(&[
+            context.cluster_id(number),
+            members.len().to_string(),
+            context.id(outcome.kept(number)).to_owned(),
+            distinct(context.source.as_ref(), members),
+            distinct(context.domain.as_ref(), members),
+            distinct(records.as_ref(), members),
+            captures.as_ref().map_or_else(String::new, |captures| {
+                list(members.iter().map(|&member| captures.name(DocId(member)).to_owned()))
+            }),
+            list(members.iter().map(|&member| context.id(DocId(member)).to_owned())),
+            weakest.edges.to_string(),
+            // A star around a document that every edge of went to another star has none.
+            optional_decimal(Some(weakest.jaccard).filter(|jaccard| jaccard.is_finite())),
+            optional_decimal(weakest.overlap),
+            decimal(least_direct[number as usize]),
+        ])?;
+    }
+    file.finish()
+}
+
+pub(super) fn candidate_summary(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let outcome = context.outcome();
+    let counts = outcome.counts();
+    let recall = outcome.recall();
+    let cross = |all: u64, same: Option<u64>| optional(same.map(|same| all - same));
+    let guarantee = match outcome.guarantee() {
+        Guarantee::Lossless => "lossless",
+        Guarantee::Probabilistic { .. } => "probabilistic",
+        Guarantee::Heuristic { .. } => "heuristic",
+    };
+    let edges = match outcome.listing() {
+        JoinEdges::All => "all",
+        JoinEdges::Spanning => "spanning",
+    };
+    let columns: [(&str, String); 22] = [
+        ("documents", counts.documents.to_string()),
+        ("empty_documents", counts.empty_documents.to_string()),
+        ("possible_pairs", counts.possible_pairs.to_string()),
+        ("candidate_pairs", counts.candidate_pairs.to_string()),
+        ("same_domain_candidates", optional(counts.same_domain_candidates)),
+        (
+            "cross_domain_candidates",
+            cross(counts.candidate_pairs, counts.same_domain_candidates),
+        ),
+        ("reduction_ratio", optional_decimal(counts.reduction_ratio())),
+        ("pair_slots", counts.pair_slots.to_string()),
+        ("pair_slot_budget", outcome.config().max_pairs.to_string()),
+        ("edges_listed", edges.to_owned()),
+        ("duplicate_pairs", counts.duplicate_pairs.to_string()),
+        ("exact_pairs", counts.exact_pairs.to_string()),
+        ("near_pairs", counts.near_pairs.to_string()),
+        ("numeric_pairs", counts.numeric_pairs.to_string()),
+        ("same_domain_duplicates", optional(counts.same_domain_duplicates)),
+        (
+            "cross_domain_duplicates",
+            cross(counts.duplicate_pairs, counts.same_domain_duplicates),
+        ),
+        ("threshold", outcome.config().threshold.to_string()),
+        ("generator", outcome.generator().name()),
+        ("guarantee", guarantee.to_owned()),
+        ("recall_at_threshold", optional_decimal(recall.at_threshold)),
+        ("estimated_recall", optional_decimal(recall.estimated)),
+        ("shared_keys", outcome.slots().shared_keys.to_string()),
+    ];
+    let mut file = CsvFile::create(path, &columns.each_ref().map(|column| column.0))?;
+    file.row(&columns.each_ref().map(|column| column.1.as_str()))?;
+    file.finish()
+}
+
+pub(super) fn label_summary(
+    context: &Context<'_>,
+    name: &str,
+    labels: Option<&Labels>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let header =
+        [name, "documents", "empty", "kept", "removed", "removed_share", "duplicate_clusters"];
+    let mut file = CsvFile::create(path, &header)?;
+    for counts in labels.map(|labels| labels.counts(context.outcome())).unwrap_or_default() {
+        file.row(&[
+            counts.name.clone(),
+            counts.documents.to_string(),
+            counts.empty.to_string(),
+            (counts.documents - counts.removed).to_string(),
+            counts.removed.to_string(),
+            decimal(counts.removed_share()),
+            counts.clusters.to_string(),
+        ])?;
+    }
+    file.finish()
+}
+
+pub(super) fn duplicate_summary(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let mut rows = [("exact", [0u64; 3]), ("near", [0; 3])];
+    context.outcome().for_each_edge(|edge| {
+        let counts = &mut rows[usize::from(edge.instrument != Instrument::Exact)].1;
+        counts[0] += 1;
+        if let Some(domain) = &context.domain {
+            let same = domain.number(edge.left) == domain.number(edge.right);
+            counts[if same { 1 } else { 2 }] += 1;
+        }
+    });
+    let header = ["kind", "duplicate_pairs", "same_domain", "cross_domain"];
+    let mut file = CsvFile::create(path, &header)?;
+    let total = [0, 1, 2].map(|at| rows[0].1[at] + rows[1].1[at]);
+    for (kind, counts) in rows.into_iter().chain([("all", total)]) {
+        let domains = context.domain.is_some();
+        file.row(&[
+            kind.to_owned(),
+            counts[0].to_string(),
+            optional(domains.then_some(counts[1])),
+            optional(domains.then_some(counts[2])),
+        ])?;
+    }
+    file.finish()
+}
+
+pub(super) fn empty_documents(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let mut file = CsvFile::create(path, &["doc_id", "source", "domain", "text_bytes"])?;
+    for &document in context.outcome().sets().empty() {
+        let label = |labels: &Option<Labels>| {
+            labels.as_ref().map_or_else(String::new, |labels| labels.name(document).to_owned())
+        };
+        file.row(&[
+            context.id(document).to_owned(),
+            label(&context.source),
+            label(&context.domain),
+            twinfold::Documents::text(context.documents(), document).len().to_string(),
+        ])?;
+    }
+    file.finish()
+}
+
+pub(super) fn collision_buckets(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let outcome = context.outcome();
+    let header = ["bucket", "member_doc_ids", "document_count", "domain_count", "pair_slots"];
+    let mut file = CsvFile::create(path, &header)?;
+    let Some(memberships) = outcome.generator().memberships() else { return file.finish() };
+    let mut rows: Vec<(u64, u32, u32)> = Vec::with_capacity(memberships.len());
+    for class in 0..memberships.classes() as u32 {
+        for (position, &key) in (0u32..).zip(memberships.keys(class)) {
+            rows.push((key, class, position));
+        }
+    }
+    rows.sort_unstable();
+    let mut buckets: Vec<(String, Vec<DocId>)> = rows
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|rows| {
+            let mut members: Vec<DocId> =
+                rows.iter().flat_map(|row| outcome.sets().members(row.1)).copied().collect();
+            members.sort_unstable();
+            (outcome.generator().key_label(rows[0].2 as usize, rows[0].0), members)
+        })
+        .filter(|(_, members)| members.len() > 1)
+        .collect();
+    buckets.sort_unstable();
+    for (label, members) in buckets {
+        let domains = context.domain.as_ref().map(|domain| {
+            let mut numbers: Vec<u32> =
+                members.iter().map(|&member| domain.number(member)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len() as u64
+        });
+        let count = members.len() as u64;
+        file.row(&[
+            label,
+            list(members.iter().map(|&member| context.id(member).to_owned())),
+            count.to_string(),
+            optional(domains),
+            (count * (count - 1) / 2).to_string(),
+        ])?;
+    }
+    file.finish()
+}
+
+pub(super) fn rejected(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
+    let mut file = HashedFile::create(path)?;
+    let rejected = context.documents().rejected();
+    for record in rejected {
+        serde_json::to_writer(&mut file, record)
+            .map_err(std::io::Error::from)
+            .and_then(|()| file.write_all(b"\n"))
+            .map_err(|source| PublishError::Write { path: path.into(), source })?;
+    }
+    file.finish(rejected.len() as u64)
+}

@@ -1,0 +1,200 @@
+//! The output folder: claimed before the work, filled all at once at its end.
+//!
+//! What can happen, and what a reader sees:
+//!
+//! - The run fails or is killed before it commits: the folder is as it was, but for the hidden
+//!   staging folder, which the next run removes.
+//! - It is killed while it commits: there is no manifest. The staging folder's list of files tells
+//!   the next run which files are leftovers, and it removes them.
+//! - It commits: every file is in place and synced, and then the manifest.
+//!
+//! `--overwrite` removes only files that an earlier run's manifest or a fixed name claims: labels
+//! and notes that a person keeps beside them stay.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::manifest::{MANIFEST, listed_files};
+use super::{PublishError, REJECTED, Relation};
+
+/// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
+#[derive(Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    staging: PathBuf,
+    lock_path: PathBuf,
+    /// Held as long as the folder is claimed; the system lets go of it if the process dies.
+    _lock: File,
+    created: bool,
+    committed: bool,
+}
+
+const STAGING: &str = ".twinfold-staging";
+const LOCK: &str = ".twinfold-lock";
+/// In the staging folder: the files that a commit is about to move.
+const COMMITTING: &str = "committing.json";
+
+impl OutputFolder {
+    /// Makes the folder if need be, and claims it.
+    ///
+    /// # Errors
+    /// If it cannot be written to, another run has claimed it, or it is not empty and `overwrite`
+    /// is off.
+    pub fn claim(path: &Path, overwrite: bool) -> Result<Self, PublishError> {
+        let fault = |source| PublishError::Folder { path: path.into(), source };
+        let created = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => false,
+            Ok(_) => return Err(PublishError::NotAFolder { path: path.into() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(path).map_err(fault)?;
+                true
+            }
+            Err(error) => return Err(fault(error)),
+        };
+        let lock_path = path.join(LOCK);
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(fault)?;
+        match lock.try_lock() {
+            Ok(()) if same_file(&lock, &lock_path) => {}
+            // The run that held it has just ended and taken its lock file away.
+            Ok(()) => return Err(PublishError::Locked { path: path.into() }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(PublishError::Locked { path: path.into() });
+            }
+            // A file system without locks: go on without one.
+            Err(TryLockError::Error(_)) => {}
+        }
+        let folder = Self {
+            path: path.into(),
+            staging: path.join(STAGING),
+            lock_path,
+            _lock: lock,
+            created,
+            committed: false,
+        };
+        folder.remove_leftovers().map_err(fault)?;
+        if !overwrite && let Some(found) = folder.first_entry().map_err(fault)? {
+            return Err(PublishError::NotEmpty { path: path.into(), found });
+        }
+        fs::create_dir(&folder.staging).map_err(fault)?;
+        Ok(folder)
+    }
+
+    /// Where to write a file before it is committed.
+    pub fn staged(&self, name: &str) -> PathBuf {
+        self.staging.join(name)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes an earlier run's files and moves the staged ones into place, the manifest last.
+    pub fn commit(mut self, names: &[String]) -> Result<(), PublishError> {
+        self.commit_files(names)
+            .map_err(|source| PublishError::Folder { path: self.path.clone(), source })
+    }
+
+    fn commit_files(&mut self, names: &[String]) -> io::Result<()> {
+        let list = serde_json::to_vec(names)?;
+        let list_path = self.staging.join(COMMITTING);
+        fs::write(&list_path, list)?;
+        File::open(&list_path)?.sync_all()?;
+        sync_folder(&self.staging)?;
+        self.remove_earlier_run()?;
+        for name in names.iter().filter(|name| *name != MANIFEST) {
+            fs::rename(self.staging.join(name), self.path.join(name))?;
+        }
+        sync_folder(&self.path)?;
+        fs::rename(self.staging.join(MANIFEST), self.path.join(MANIFEST))?;
+        sync_folder(&self.path)?;
+        self.committed = true;
+        Ok(())
+    }
+
+    /// The manifest goes first: from then on the folder does not look whole.
+    fn remove_earlier_run(&self) -> io::Result<()> {
+        let listed = listed_files(&self.path.join(MANIFEST));
+        remove_file(&self.path.join(MANIFEST))?;
+        sync_folder(&self.path)?;
+        let known = Relation::ALL.map(|relation| relation.file_name().to_owned());
+        for name in listed.into_iter().chain(known).chain([REJECTED.to_owned()]) {
+            // A manifest is a file that anyone may have edited: it names no other folder's files.
+            if Path::new(&name).file_name().is_some_and(|file| file == name.as_str()) {
+                remove_file(&self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_leftovers(&self) -> io::Result<()> {
+        if let Ok(list) = fs::read(self.staging.join(COMMITTING))
+            && let Ok(names) = serde_json::from_slice::<Vec<String>>(&list)
+            && !self.path.join(MANIFEST).exists()
+        {
+            let known = |name: &str| {
+                name == REJECTED || Relation::ALL.iter().any(|r| r.file_name() == name)
+            };
+            for name in names.iter().filter(|name| known(name)) {
+                remove_file(&self.path.join(name))?;
+            }
+        }
+        match fs::remove_dir_all(&self.staging) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn first_entry(&self) -> io::Result<Option<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names.into_iter().find(|name| name != LOCK))
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        // What cannot be removed now, the next run removes.
+        let _ = fs::remove_dir_all(&self.staging);
+        let _ = fs::remove_file(&self.lock_path);
+        if self.created && !self.committed {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Whether `path` still is the open file.
+#[cfg(unix)]
+fn same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn same_file(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes renames in a folder durable, where the system can.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}

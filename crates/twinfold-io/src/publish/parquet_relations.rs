@@ -1,0 +1,384 @@
+//! The relations that are read by programs: Parquet, compressed with Zstandard.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, ListBuilder, StringBuilder, UInt64Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use rayon::prelude::*;
+use twinfold::sketch::band_label;
+use twinfold::text::{NormalisedText, shingle_hash, shingles};
+use twinfold::DocId;
+
+use super::file::HashedFile;
+use super::{Context, OutputFile, PublishError};
+
+/// A Parquet file that counts its rows.
+pub(super) struct ParquetFile {
+    writer: ArrowWriter<HashedFile>,
+    path: PathBuf,
+    rows: u64,
+}
+
+/// Bytes of a row group in memory, at which it is written out.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+
+impl ParquetFile {
+    pub(super) fn create(path: &Path, schema: SchemaRef) -> Result<Self, PublishError> {
+        let level = ZstdLevel::try_new(1)
+            .map_err(|source| PublishError::Parquet { path: path.into(), source })?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
+            .build();
+        let writer = ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties))
+            .map_err(|source| PublishError::Parquet { path: path.into(), source })?;
+        Ok(Self { writer, path: path.into(), rows: 0 })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), PublishError> {
+        self.rows += batch.num_rows() as u64;
+        let fault = |source| PublishError::Parquet { path: self.path.clone(), source };
+        self.writer.write(batch).map_err(fault)?;
+        if self.writer.in_progress_size() >= ROW_GROUP_BYTES {
+            self.writer.flush().map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<OutputFile, PublishError> {
+        let path = self.path;
+        let file = self
+            .writer
+            .into_inner()
+            .map_err(|source| PublishError::Parquet { path, source })?;
+        file.finish(self.rows)
+    }
+}
+
+/// Cuts `documents` into runs of at most 8,192, and of about 64 MiB of text.
+fn runs<'a>(
+    context: &'a Context<'_>,
+    documents: &'a [u32],
+) -> impl Iterator<Item = &'a [u32]> + use<'a> {
+    const ROWS: usize = 8192;
+    const BYTES: usize = 64 << 20;
+    let mut rest = documents;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut bytes = 0;
+        let size = rest
+            .iter()
+            .take(ROWS)
+            .position(|&document| {
+                bytes += context.documents().text(document as usize).len();
+                bytes > BYTES
+            })
+            .unwrap_or(rest.len().min(ROWS))
+            .max(1);
+        let (run, later) = rest.split_at(size);
+        rest = later;
+        Some(run)
+    })
+}
+
+/// Names that the output adds; an input column of one of them is renamed.
+const ADDED: [&str; 4] =
+    ["cluster_id", "cluster_size", "representative_doc_id", "token_count"];
+
+/// The name of an input column in the output.
+fn output_column(name: &str, taken: &[String]) -> String {
+    if !ADDED.contains(&name) {
+        return name.to_owned();
+    }
+    let mut renamed = format!("input_{name}");
+    while taken.iter().any(|other| *other == renamed) {
+        renamed.insert_str(0, "input_");
+    }
+    renamed
+}
+
+/// The input columns that are renamed in `deduped_documents`, each with its new name.
+pub fn renamed_columns(names: &[String]) -> Vec<(String, String)> {
+    names
+        .iter()
+        .map(|name| (name.clone(), output_column(name, names)))
+        .filter(|(name, renamed)| name != renamed)
+        .collect()
+}
+
+pub(super) fn deduped_documents(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let (table, outcome) = (context.documents(), context.outcome());
+    let input = table.schema();
+    let names: Vec<String> = input.fields().iter().map(|field| field.name().clone()).collect();
+    let mut fields = vec![
+        Field::new("cluster_id", DataType::Utf8, false),
+        Field::new("cluster_size", DataType::UInt64, false),
+        Field::new("representative_doc_id", DataType::Utf8, false),
+    ];
+    fields.extend(input.fields().iter().map(|field| {
+        field.as_ref().clone().with_name(output_column(field.name(), &names)).with_nullable(true)
+    }));
+    fields.push(Field::new("token_count", DataType::UInt64, false));
+    let schema = Arc::new(Schema::new(fields));
+
+    let clusters = outcome.clusters();
+    let mut kept: Vec<u32> =
+        (0..clusters.len() as u32).map(|cluster| outcome.kept(cluster).0).collect();
+    kept.sort_unstable();
+    let mut file = ParquetFile::create(path, schema.clone())?;
+    for run in runs(context, &kept) {
+        let rows = table.gather(run)?;
+        let (mut cluster_ids, mut kept_ids) = (StringBuilder::new(), StringBuilder::new());
+        let (mut sizes, mut tokens) = (UInt64Builder::new(), UInt64Builder::new());
+        for &document in run {
+            let cluster = clusters.of(document);
+            cluster_ids.append_value(context.cluster_id(cluster));
+            sizes.append_value(clusters.elements(cluster).len() as u64);
+            kept_ids.append_value(context.id(DocId(document)));
+            tokens.append_value(outcome.sets().token_count(DocId(document)));
+        }
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(cluster_ids.finish()),
+            Arc::new(sizes.finish()),
+            Arc::new(kept_ids.finish()),
+        ];
+        columns.extend(rows.columns().iter().cloned());
+        columns.push(Arc::new(tokens.finish()));
+        file.write(&batch(path, &schema, columns)?)?;
+    }
+    file.finish()
+}
+
+fn batch(
+    path: &Path,
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+) -> Result<RecordBatch, PublishError> {
+    RecordBatch::try_new(schema.clone(), columns)
+        .map_err(|source| PublishError::Arrow { path: path.into(), source })
+}
+
+pub(super) fn removed_documents(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("doc_id", DataType::Utf8, false),
+        Field::new("kept_doc_id", DataType::Utf8, false),
+        Field::new("cluster_id", DataType::Utf8, false),
+        Field::new("score", DataType::Float64, false),
+        Field::new("instrument", DataType::Utf8, false),
+        Field::new("direct", DataType::Boolean, false),
+    ]));
+    let mut file = ParquetFile::create(path, schema.clone())?;
+    for removed in context.outcome().removed().chunks(1 << 16) {
+        let mut texts: [StringBuilder; 4] = Default::default();
+        let (mut scores, mut direct) = (Float64Builder::new(), BooleanBuilder::new());
+        for row in removed {
+            texts[0].append_value(context.id(row.document));
+            texts[1].append_value(context.id(row.kept));
+            texts[2].append_value(context.cluster_id(row.cluster));
+            texts[3].append_value(row.instrument.name());
+            scores.append_value(row.score);
+            direct.append_value(row.direct);
+        }
+        let [ids, kept, clusters, instruments] =
+            texts.map(|mut text| Arc::new(text.finish()) as ArrayRef);
+        let columns = vec![
+            ids,
+            kept,
+            clusters,
+            Arc::new(scores.finish()) as ArrayRef,
+            instruments,
+            Arc::new(direct.finish()),
+        ];
+        file.write(&batch(path, &schema, columns)?)?;
+    }
+    file.finish()
+}
+
+pub(super) fn source_documents(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let table = context.documents();
+    let input = table.schema();
+    let schema = Arc::new(Schema::new(
+        input
+            .fields()
+            .iter()
+            .map(|field| field.as_ref().clone().with_nullable(true))
+            .collect::<Vec<_>>(),
+    ));
+    let mut file = ParquetFile::create(path, schema.clone())?;
+    let all: Vec<u32> = (0..table.len() as u32).collect();
+    for run in runs(context, &all) {
+        let rows = table.gather(run)?;
+        file.write(&batch(path, &schema, rows.columns().to_vec())?)?;
+    }
+    file.finish()
+}
+
+pub(super) fn memberships(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("doc_id", DataType::Utf8, false),
+    ]));
+    let outcome = context.outcome();
+    let mut file = ParquetFile::create(path, schema.clone())?;
+    let Some(memberships) = outcome.generator().memberships() else { return file.finish() };
+    let (mut keys, mut ids) = (StringBuilder::new(), StringBuilder::new());
+    let all: Vec<u32> = (0..context.documents().len() as u32).collect();
+    for run in all.chunks(8192) {
+        for &document in run {
+            let Some(class) = outcome.sets().class_of(DocId(document)) else { continue };
+            for (position, &key) in memberships.keys(class).iter().enumerate() {
+                keys.append_value(outcome.generator().key_label(position, key));
+                ids.append_value(context.id(DocId(document)));
+            }
+        }
+        let columns: Vec<ArrayRef> = vec![Arc::new(keys.finish()), Arc::new(ids.finish())];
+        file.write(&batch(path, &schema, columns)?)?;
+    }
+    file.finish()
+}
+
+/// One document's row of `fingerprinted`.
+struct Fingerprint {
+    normalised: String,
+    tokens: u64,
+    token_set: BTreeSet<String>,
+    /// Shingles in the order of their text, with their hashes.
+    shingles: Vec<(String, u64)>,
+}
+
+pub(super) fn fingerprinted(
+    context: &Context<'_>,
+    path: &Path,
+) -> Result<OutputFile, PublishError> {
+    let outcome = context.outcome();
+    let config = outcome.config();
+    let list = |kind: DataType| {
+        DataType::List(Arc::new(Field::new_list_field(kind, true)))
+    };
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("doc_id", DataType::Utf8, false),
+        Field::new("normalized_text", DataType::LargeUtf8, false),
+        Field::new("token_count", DataType::UInt64, false),
+        Field::new("unique_tokens", DataType::UInt64, false),
+        Field::new("token_set", list(DataType::Utf8), false),
+        Field::new("shingle_count", DataType::UInt64, false),
+        Field::new("shingle_set", list(DataType::Utf8), false),
+        Field::new("shingle_hashes", list(DataType::UInt64), false),
+        Field::new("signature", list(DataType::UInt64), false),
+        Field::new("lsh_bands", list(DataType::Utf8), false),
+    ]));
+    let mut file = ParquetFile::create(path, schema.clone())?;
+    let all: Vec<u32> = (0..context.documents().len() as u32).collect();
+    for run in all.chunks(1024).flat_map(|chunk| runs_small(context, chunk)) {
+        let rows: Vec<Fingerprint> = run
+            .par_iter()
+            .map_init(NormalisedText::default, |normalised, &document| {
+                normalised.set(context.documents().text(document as usize), config.tokenizer);
+                let mut set: Vec<(String, u64)> = shingles(normalised, config.shingle_size)
+                    .map(|shingle| {
+                        (String::from_utf8_lossy(shingle).into_owned(), shingle_hash(shingle))
+                    })
+                    .collect();
+                set.sort_unstable();
+                set.dedup();
+                Fingerprint {
+                    normalised: normalised.as_str().to_owned(),
+                    tokens: normalised.token_count() as u64,
+                    token_set: normalised.tokens().map(str::to_owned).collect(),
+                    shingles: set,
+                }
+            })
+            .collect();
+        let mut ids = StringBuilder::new();
+        let mut normalised = arrow_array::builder::LargeStringBuilder::new();
+        let mut counts: [UInt64Builder; 3] = Default::default();
+        let mut text_lists: [ListBuilder<StringBuilder>; 3] =
+            std::array::from_fn(|_| ListBuilder::new(StringBuilder::new()));
+        let mut number_lists: [ListBuilder<UInt64Builder>; 2] =
+            std::array::from_fn(|_| ListBuilder::new(UInt64Builder::new()));
+        for (&document, row) in run.iter().zip(&rows) {
+            let document = DocId(document);
+            ids.append_value(context.id(document));
+            normalised.append_value(&row.normalised);
+            counts[0].append_value(row.tokens);
+            counts[1].append_value(row.token_set.len() as u64);
+            counts[2].append_value(row.shingles.len() as u64);
+            text_lists[0].append_value(row.token_set.iter().map(Some));
+            text_lists[1].append_value(row.shingles.iter().map(|shingle| Some(&shingle.0)));
+            number_lists[0].append_value(row.shingles.iter().map(|shingle| Some(shingle.1)));
+            let class = outcome.sets().class_of(document);
+            // The signature of a document without shingles is all zeros.
+            let zeros = vec![0; signature_lanes(context)];
+            let signature = class.map_or(&zeros[..], |class| outcome.sets().signature(class));
+            number_lists[1].append_value(signature.iter().copied().map(Some));
+            let bands = class.map_or(&[][..], |class| outcome.sets().band_keys(class));
+            text_lists[2].append_value(
+                bands.iter().enumerate().map(|(band, &key)| Some(band_label(band, key))),
+            );
+        }
+        let [tokens, unique, shingle_counts] =
+            counts.map(|mut count| Arc::new(count.finish()) as ArrayRef);
+        let [token_set, shingle_set, bands] =
+            text_lists.map(|mut list| Arc::new(list.finish()) as ArrayRef);
+        let [hashes, signatures] =
+            number_lists.map(|mut list| Arc::new(list.finish()) as ArrayRef);
+        let columns = vec![
+            Arc::new(ids.finish()) as ArrayRef,
+            Arc::new(normalised.finish()),
+            tokens,
+            unique,
+            token_set,
+            shingle_counts,
+            shingle_set,
+            hashes,
+            signatures,
+            bands,
+        ];
+        file.write(&batch(path, &schema, columns)?)?;
+    }
+    file.finish()
+}
+
+/// The values of a signature; none where the generator needs no signatures.
+fn signature_lanes(context: &Context<'_>) -> usize {
+    match &context.outcome().config().candidates {
+        twinfold::config::Candidates::Lsh(lsh) => lsh.banding.hashes(),
+        twinfold::config::Candidates::Blocking(_) => 0,
+    }
+}
+
+/// As [`runs`], for rows that grow with the shingle size: each token stands in so many shingles.
+fn runs_small<'a>(context: &Context<'_>, documents: &'a [u32]) -> Vec<&'a [u32]> {
+    const BYTES: usize = 16 << 20;
+    let mut found = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, &document) in documents.iter().enumerate() {
+        bytes += context.documents().text(document as usize).len();
+        if bytes > BYTES && at > start {
+            found.push(&documents[start..at]);
+            start = at;
+            bytes = 0;
+        }
+    }
+    found.push(&documents[start..]);
+    found
+}

@@ -1,0 +1,355 @@
+//! What can go wrong with an input, and what the user can do about it.
+//!
+//! Guarantee: every variant names the file (and the place in it, where there is one), its message is
+//! one line whatever the file is called, and the library's own error stays attached as the source.
+
+use std::io;
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+
+use super::{Compression, Place};
+
+/// An input that can't be used as it is. Bad *records* are not errors: see [`Rejected`](super::Rejected).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// No input was named.
+    #[error("no input was named")]
+    NoInputs,
+    /// A path that isn't there.
+    #[error("{}: there is no such file, folder or match", line(.path))]
+    NotFound {
+        /// The path or pattern as given.
+        path: String,
+    },
+    /// A folder or pattern without a single file that can be read.
+    #[error("{}: there is no CSV, Parquet or JSON Lines file in it", line(.path))]
+    NoFiles {
+        /// The folder or pattern as given.
+        path: String,
+    },
+    /// A file whose name doesn't tell its format.
+    #[error("{}: the name doesn't tell the format", line(.path))]
+    UnknownFormat {
+        /// The file.
+        path: String,
+    },
+    /// The same file twice, directly or through a folder, a pattern or a link.
+    #[error("{} and {} are the same file, named twice", line(.first), line(.second))]
+    NamedTwice {
+        /// As it was named first.
+        first: String,
+        /// As it was named again.
+        second: String,
+    },
+    /// A pattern that can't be parsed.
+    #[error("{}: not a valid pattern", line(.pattern))]
+    Pattern {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        source: glob::PatternError,
+    },
+    /// A file or folder that can't be opened or read.
+    #[error("{}: {}", line(.path), io_reason(.source))]
+    Io {
+        /// The file or folder.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Parquet needs a file in which one can seek.
+    #[error("{}: Parquet can't be read from a stream", line(.path))]
+    ParquetStream {
+        /// The stream.
+        path: String,
+    },
+    /// A compressed Parquet file (`.parquet.gz`); Parquet compresses inside.
+    #[error("{}: a Parquet file inside {compression} can't be read", line(.path))]
+    ParquetCompressed {
+        /// The file.
+        path: String,
+        /// What it is wrapped in.
+        compression: Compression,
+    },
+    /// A Parquet file of no bytes.
+    #[error("{}: 0 bytes, which is no Parquet file", line(.path))]
+    ParquetEmpty {
+        /// The file.
+        path: String,
+    },
+    /// A Parquet file without a readable footer.
+    #[error("{}: not a whole Parquet file ({} bytes): {}", line(.path), .bytes, line(&.source.to_string()))]
+    ParquetFooter {
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// The reader's reason.
+        source: ParquetError,
+    },
+    /// A Parquet file with a page that can't be decoded.
+    #[error("{}: damaged after row {after}: {}", line(.path), line(&.source.to_string()))]
+    ParquetPage {
+        /// The file.
+        path: String,
+        /// The last row before the damage that could be read.
+        after: u64,
+        /// The reader's reason.
+        source: ArrowError,
+    },
+    /// A Parquet file so damaged that the decoder gave up.
+    #[error("{}: damaged after row {after}: the decoder failed ({})", line(.path), line(.message))]
+    ParquetDecoder {
+        /// The file.
+        path: String,
+        /// The last row before the damage that could be read.
+        after: u64,
+        /// What the decoder said.
+        message: String,
+    },
+    /// A Parquet row group that holds another number of rows than the footer says.
+    #[error("{}: row group {group} should hold {expected} rows and holds {found}", line(.path))]
+    ParquetRows {
+        /// The file.
+        path: String,
+        /// The row group, from 0.
+        group: usize,
+        /// The footer's number.
+        expected: i64,
+        /// How many were decoded.
+        found: u64,
+    },
+    /// A stream that breaks off or can't be decompressed.
+    #[error("{}: the {compression} stream is broken or cut short after line {after}: {}", line(.path), line(&.source.to_string()))]
+    Stream {
+        /// The file.
+        path: String,
+        /// How it is compressed.
+        compression: Compression,
+        /// Whole lines before the break.
+        after: u64,
+        /// The decoder's reason.
+        source: io::Error,
+    },
+    /// A file in UTF-16.
+    #[error("{}: the text is UTF-16 ({endian}), not UTF-8", line(.path))]
+    Utf16 {
+        /// The file.
+        path: String,
+        /// `little-endian` or `big-endian`.
+        endian: &'static str,
+    },
+    /// A CSV header that can't be used.
+    #[error("{}: the header line can't be used: {reason}", line(.path))]
+    Header {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Two columns of one name.
+    #[error("{}: columns {first} and {second} are both called `{}`", line(.path), line(.name))]
+    DuplicateColumn {
+        /// The file.
+        path: String,
+        /// The name.
+        name: String,
+        /// The first column, from 1.
+        first: usize,
+        /// The second column, from 1.
+        second: usize,
+    },
+    /// A column that isn't there.
+    #[error("{}: there is no {role} column {}; the columns are {}", line(.path), or_list(.wanted), list(.found))]
+    MissingColumn {
+        /// The file.
+        path: String,
+        /// What it is for: `id`, `text`, `source`, `domain`, `date` or `title`.
+        role: &'static str,
+        /// The names that were looked for.
+        wanted: Vec<String>,
+        /// The columns there are.
+        found: Vec<String>,
+        /// The most similar of them.
+        nearest: Option<String>,
+    },
+    /// Lines of one JSON Lines file that carry the role under different default names.
+    #[error(
+        "{}: some lines have `{first}` and others only `{second}`; either could be the {role} column",
+        line(.path)
+    )]
+    AmbiguousColumn {
+        /// The file.
+        path: String,
+        /// What it is for.
+        role: &'static str,
+        /// The name that goes first.
+        first: &'static str,
+        /// The other name.
+        second: &'static str,
+    },
+    /// A column of a type that can't serve.
+    #[error("{}: the {role} column `{}` is of type {found}, not {wanted}", line(.path), line(.column))]
+    ColumnType {
+        /// The file.
+        path: String,
+        /// What it is for.
+        role: &'static str,
+        /// Its name.
+        column: String,
+        /// Its type.
+        found: String,
+        /// What it has to be.
+        wanted: &'static str,
+    },
+    /// A record without an id.
+    #[error("{}, {place}: the id is null or empty", line(.path))]
+    MissingId {
+        /// The file.
+        path: String,
+        /// Where.
+        place: Place,
+    },
+    /// Two records with one id.
+    #[error(
+        "the id `{}` stands twice: {}, {first_place} and {}, {second_place} ({repeated} repeated ids in all)",
+        line(.id), line(.first), line(.second)
+    )]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The file of the first record.
+        first: String,
+        /// Where in it.
+        first_place: Place,
+        /// The file of the second record.
+        second: String,
+        /// Where in it.
+        second_place: Place,
+        /// How many records repeat an id that came before.
+        repeated: u64,
+        /// Whether ids were made, and still clash.
+        made: bool,
+    },
+    /// More documents in one read than can be counted.
+    #[error("more than {limit} batches of documents")]
+    TooMany {
+        /// The limit.
+        limit: u64,
+    },
+    /// More text asked for at once than a column of its type can hold.
+    #[error("column `{}`: {bytes} bytes asked for at once, and a column of type {kind} holds 2147483647", line(.column))]
+    TooLarge {
+        /// The column.
+        column: String,
+        /// How many bytes.
+        bytes: u64,
+        /// Its type.
+        kind: String,
+    },
+    /// A column that couldn't be brought to its final type.
+    #[error("column `{}`: can't be converted to {kind}: {}", line(.column), line(&.source.to_string()))]
+    Convert {
+        /// The column.
+        column: String,
+        /// The final type.
+        kind: String,
+        /// The reason.
+        source: ArrowError,
+    },
+}
+
+impl SourceError {
+    /// What the user can do about it, in one line.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoInputs => "name files, folders or patterns, or `-` for JSON Lines on standard input".into(),
+            Self::NotFound { .. } => "check the path; quote patterns so that the shell leaves them alone".into(),
+            Self::NoFiles { .. } => {
+                "known endings are .csv .tsv .parquet .pq .jsonl .ndjson .json, and .gz or .zst after those of text".into()
+            }
+            Self::UnknownFormat { .. } => "say the format: csv, parquet or jsonl".into(),
+            Self::NamedTwice { .. } => "name it once".into(),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "check the permissions of the file and of the folders above it".into()
+            }
+            Self::ParquetStream { .. } => "save it to a file first".into(),
+            Self::ParquetCompressed { .. } => "unpack it first".into(),
+            Self::ParquetEmpty { .. } | Self::ParquetFooter { .. } => {
+                "the writer may not have finished, or the copy was cut short; fetch the file again or leave it out".into()
+            }
+            Self::ParquetPage { .. } | Self::ParquetDecoder { .. } | Self::ParquetRows { .. } => {
+                "the file is damaged; fetch it again or leave it out".into()
+            }
+            Self::Stream { compression: Compression::None, .. } => "read the file again or leave it out".into(),
+            Self::Stream { compression, .. } => {
+                format!("check it with `{} -t`; fetch it again or leave it out", compression.tool())
+            }
+            Self::Utf16 { .. } => "convert it, for example with `iconv -f UTF-16 -t UTF-8`".into(),
+            Self::DuplicateColumn { .. } => "rename one of them".into(),
+            Self::MissingColumn { role, nearest, .. } => match nearest {
+                Some(name) => format!("did you mean `{}`? Name the {role} column explicitly", line(name)),
+                None => format!("name the {role} column explicitly"),
+            },
+            Self::AmbiguousColumn { role, .. } => format!("name the {role} column explicitly"),
+            Self::MissingId { .. } => "fill it in, or let ids be made".into(),
+            Self::DuplicateId { made: false, .. } => "make the ids unique, or let ids be made".into(),
+            Self::DuplicateId { made: true, .. } => "an id of the input looks like a made one; rename it".into(),
+            Self::TooLarge { .. } => "ask for fewer documents at once".into(),
+            _ => return None,
+        })
+    }
+}
+
+/// A name on one line, whatever it contains.
+fn line(text: &str) -> String {
+    if text.chars().any(char::is_control) {
+        text.chars()
+            .flat_map(|c| {
+                if c.is_control() {
+                    c.escape_default().collect::<Vec<_>>()
+                } else {
+                    vec![c]
+                }
+            })
+            .collect()
+    } else {
+        text.to_string()
+    }
+}
+
+fn io_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "no permission to read it".into(),
+        _ => line(&error.to_string()),
+    }
+}
+
+fn or_list(names: &[String]) -> String {
+    names
+        .iter()
+        .map(|name| format!("`{}`", line(name)))
+        .collect::<Vec<_>>()
+        .join(" or ")
+}
+
+/// At most twenty names: the message stays a line that one can read.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    if names.is_empty() {
+        return "none".into();
+    }
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{}`", line(name)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}

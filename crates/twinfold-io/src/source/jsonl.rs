@@ -1,0 +1,330 @@
+//! JSON Lines: one object on each line.
+//!
+//! A line is split into its keys and the raw text of their values, in two passes over a batch: the
+//! first finds which keys there are, the second checks the values and builds the columns. Nothing is
+//! parsed further than the columns need, and keys are compared with those of the line before first, so
+//! that lines of one writer cost no look-ups.
+//!
+//! Guarantee: each line that isn't blank is a document or is rejected with its line number; a rejected
+//! line adds no column. Columns are typed by all their values ([`super::shape`]).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use memchr::memchr;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::batch::{Batch, ColumnInfo, Numbers};
+use super::chunks::Chunk;
+use super::columns::{Chosen, ROLES, Role};
+use super::read::{FileContext, KeysSeen, Piece};
+use super::values::{Column, Value};
+use super::{BATCH_BYTES, BATCH_ROWS};
+
+/// Parses the lines of a chunk.
+pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
+    let (mut pieces, mut line, mut at) = (Vec::new(), chunk.line, 0);
+    let mut lines = Vec::new();
+    let mut bytes = 0;
+    while at < chunk.bytes.len() {
+        let end = memchr(b'\n', &chunk.bytes[at..]).map_or(chunk.bytes.len(), |step| at + step);
+        let text = &chunk.bytes[at..end];
+        if text
+            .iter()
+            .any(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
+        {
+            if !lines.is_empty() && bytes + text.len() > BATCH_BYTES {
+                pieces.push(batch(file, &std::mem::take(&mut lines)));
+                bytes = 0;
+            }
+            bytes += text.len();
+            lines.push((line, text));
+            if lines.len() == BATCH_ROWS {
+                pieces.push(batch(file, &std::mem::take(&mut lines)));
+                bytes = 0;
+            }
+        }
+        (line, at) = (line + 1, end + 1);
+    }
+    if !lines.is_empty() {
+        pieces.push(batch(file, &lines));
+    }
+    pieces
+}
+
+/// The keys and raw values of one line: a range of `Parsed::pairs`, or why there is none.
+type Line = Result<std::ops::Range<usize>, String>;
+
+#[derive(Default)]
+struct Parsed<'a> {
+    names: Vec<String>,
+    slots: HashMap<String, usize>,
+    /// The last line (from 1) that had the key.
+    last: Vec<usize>,
+    pairs: Vec<(usize, &'a str)>,
+    /// Where the pairs of the line before begin, to guess slots by position.
+    before: usize,
+    /// The key that the line at hand has twice.
+    twice: Option<usize>,
+    /// Lines that are well-formed objects.
+    objects: u64,
+}
+
+impl<'a> Parsed<'a> {
+    fn slot(&mut self, position: usize, key: &str) -> usize {
+        if let Some(&(slot, _)) = self.pairs.get(self.before + position)
+            && self.names[slot] == key
+        {
+            return slot;
+        }
+        if let Some(&slot) = self.slots.get(key) {
+            return slot;
+        }
+        self.names.push(key.to_string());
+        self.last.push(0);
+        self.slots.insert(key.to_string(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    fn line(&mut self, number: usize, text: &'a [u8]) -> Line {
+        let text = std::str::from_utf8(text).map_err(|error| {
+            format!(
+                "invalid UTF-8 at byte {} of the line",
+                error.valid_up_to() + 1
+            )
+        })?;
+        let (start, names) = (self.pairs.len(), self.names.len());
+        if !text.trim_start().starts_with('{') {
+            serde_json::from_str::<IgnoredAny>(text).map_err(|error| syntax(&error))?;
+            return Err(format!(
+                "the line is {}, not an object",
+                kind(text.trim_start())
+            ));
+        }
+        self.twice = None;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let result = deserializer
+            .deserialize_map(Pairs {
+                parsed: self,
+                number,
+            })
+            .and_then(|()| deserializer.end());
+        if let Err(error) = result {
+            // A broken line leaves no trace, or its keys would count as seen.
+            self.pairs.truncate(start);
+            self.last.truncate(names);
+            for name in self.names.drain(names..) {
+                self.slots.remove(&name);
+            }
+            return Err(syntax(&error));
+        }
+        self.objects += 1;
+        self.before = start;
+        match self.twice {
+            Some(slot) => Err(format!(
+                "the key {} stands twice",
+                quoted(&self.names[slot])
+            )),
+            None => Ok(start..self.pairs.len()),
+        }
+    }
+}
+
+struct Pairs<'p, 'a> {
+    parsed: &'p mut Parsed<'a>,
+    number: usize,
+}
+
+impl<'a> Visitor<'a> for Pairs<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut position = 0;
+        while let Some(Key(key)) = map.next_key::<Key<'a>>()? {
+            let value: &'a RawValue = map.next_value()?;
+            let slot = self.parsed.slot(position, &key);
+            if self.parsed.last[slot] == self.number {
+                self.parsed.twice.get_or_insert(slot);
+            }
+            self.parsed.last[slot] = self.number;
+            self.parsed.pairs.push((slot, value.get()));
+            position += 1;
+        }
+        Ok(())
+    }
+}
+
+/// A key, borrowed unless it has escapes.
+#[derive(serde::Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn batch(file: &FileContext<'_>, lines: &[(u64, &[u8])]) -> Piece {
+    let mut parsed = Parsed::default();
+    let split: Vec<Line> = lines
+        .iter()
+        .enumerate()
+        .map(|(i, (_, text))| parsed.line(i + 1, text))
+        .collect();
+    let chosen = file.columns.choose(&|name| parsed.slots.get(name).copied());
+    let keys = keys_seen(file, &parsed, &split);
+
+    let mut columns: Vec<Column> = parsed.names.iter().map(|_| Column::default()).collect();
+    let (mut rows, mut places, mut records) = (
+        0,
+        Vec::with_capacity(lines.len()),
+        Vec::with_capacity(lines.len()),
+    );
+    let mut rejected = Vec::new();
+    let mut values: Vec<(usize, Value<'_>)> = Vec::new();
+    for (record, (line, &(number, _))) in split.into_iter().zip(lines).enumerate() {
+        values.clear();
+        let checked = line.and_then(|range| {
+            for &(slot, raw) in &parsed.pairs[range] {
+                values.push((slot, value(&chosen, slot, raw, &parsed.names[slot])?));
+            }
+            Ok(())
+        });
+        match checked {
+            Ok(()) => {
+                for (slot, value) in values.drain(..) {
+                    columns[slot].push(rows, value);
+                }
+                rows += 1;
+                places.push(number);
+                records.push(record as u64);
+            }
+            Err(reason) => rejected.push(file.rejected(number, reason)),
+        }
+    }
+
+    // Columns of rejected lines alone are dropped, so the slots move.
+    let mut moved = vec![None; columns.len()];
+    let (mut info, mut arrays) = (Vec::new(), Vec::new());
+    for (slot, column) in columns
+        .into_iter()
+        .enumerate()
+        .filter(|(_, column)| column.used)
+    {
+        let (kind, array) = column.finish(rows);
+        moved[slot] = Some(info.len());
+        info.push(ColumnInfo {
+            name: parsed.names[slot].clone(),
+            kind,
+        });
+        arrays.push(array);
+    }
+    let roles = ROLES.map(|role| {
+        let slot = moved[chosen[role as usize]?]?;
+        super::values::texts(&info[slot].kind, &arrays[slot])
+    });
+    let batch = Batch {
+        file: file.index,
+        info: info.into(),
+        columns: arrays,
+        roles,
+        rows,
+        places: Numbers::new(places),
+        records: Numbers::new(records),
+    };
+    Piece {
+        batch,
+        rejected,
+        records: lines.len() as u64,
+        keys: Some(keys),
+    }
+}
+
+/// Checks a value against what its column is for.
+fn value<'a>(chosen: &Chosen, slot: usize, raw: &'a str, name: &str) -> Result<Value<'a>, String> {
+    let value = Value::parse(raw)
+        .map_err(|error| format!("the value of {}: {}", quoted(name), syntax(&error)))?;
+    let fits = |role: Role, integers: bool| {
+        let fits = match value {
+            Value::Null | Value::Text(_) => true,
+            Value::Int(..) => integers,
+            // An integer too long for 64 bits is still an id.
+            Value::Raw(raw) => {
+                integers && raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') && raw != "-0"
+            }
+            Value::Bool(_) => false,
+        };
+        if fits || chosen[role as usize] != Some(slot) {
+            return Ok(());
+        }
+        let wanted = if integers {
+            "a string or an integer"
+        } else {
+            "a string"
+        };
+        Err(format!(
+            "the {} {} is {}, not {wanted}",
+            role.name(),
+            quoted(name),
+            kind(raw)
+        ))
+    };
+    fits(Role::Text, false)?;
+    fits(Role::Id, true)?;
+    Ok(value)
+}
+
+/// Which of the wanted keys the objects of a batch have; the rest is decided when the file is read.
+fn keys_seen(file: &FileContext<'_>, parsed: &Parsed<'_>, split: &[Line]) -> KeysSeen {
+    let mut seen = KeysSeen {
+        objects: parsed.objects > 0,
+        names: parsed.names.clone(),
+        ..Default::default()
+    };
+    for role in ROLES {
+        let wanted = file.columns.wanted(role);
+        let slots: Vec<Option<usize>> = wanted
+            .iter()
+            .map(|name| parsed.slots.get(*name).copied())
+            .collect();
+        seen.first[role as usize] = slots[0].is_some();
+        // A line that has both names leaves no doubt: the first goes.
+        seen.second[role as usize] = slots.get(1).copied().flatten().is_some_and(|second| {
+            split.iter().flatten().any(|range| {
+                let has = |slot| {
+                    parsed.pairs[range.clone()]
+                        .iter()
+                        .any(|&(s, _)| Some(s) == slot)
+                };
+                has(Some(second)) && !has(slots[0])
+            })
+        });
+    }
+    seen
+}
+
+/// A JSON error without its line, which is always 1.
+fn syntax(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(reason, _)| reason);
+    format!("not valid JSON: {reason} at column {}", error.column())
+}
+
+fn kind(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ if raw.trim_end().contains(['.', 'e', 'E']) => "a float",
+        _ => "a number",
+    }
+}
+
+/// A name in one line.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.escape_debug())
+}

@@ -1,0 +1,392 @@
+//! The threads: who fetches, who decodes, and in which order the results stand.
+//!
+//! A unit is a text file or a row group. Each has a step that must be done in order (cutting off the
+//! next chunk, decoding the next pages), under its lock, and one that need not be (parsing, building
+//! columns, the caller's work), outside of it. A thread takes a unit that nobody has begun; when there
+//! is none left it helps with one that isn't finished. So many files are read side by side, and one
+//! big file by all threads.
+//!
+//! Guarantee: what comes back is ordered by (file, unit, step), whatever the timing. After an error the
+//! units before it are still read to their end, so that it is always the first error that is reported.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+use super::batch::{Batch, ColumnInfo};
+use super::chunks::{Chunk, Chunks};
+use super::columns::{ColumnNames, ROLES, Role};
+use super::csv::{self, Header};
+use super::parquet::{self, Footer, GroupReader, Rows};
+use super::summary::Whole;
+use super::table::{FileHash, Table};
+use super::{Format, Input, Place, ReadProgress, Rejected, SourceError, compress, jsonl};
+
+/// What a reader has to know about its file.
+pub(super) struct FileContext<'a> {
+    pub(super) index: u32,
+    pub(super) name: &'a str,
+    pub(super) path: Option<&'a Path>,
+    pub(super) format: Format,
+    pub(super) delimiter: u8,
+    pub(super) columns: &'a ColumnNames,
+    pub(super) make_ids: bool,
+}
+
+impl FileContext<'_> {
+    pub(super) fn place(&self, number: u64) -> Place {
+        match self.format {
+            Format::Parquet => Place::Row(number),
+            _ => Place::Line(number),
+        }
+    }
+
+    pub(super) fn rejected(&self, number: u64, reason: String) -> Rejected {
+        Rejected {
+            file: self.name.into(),
+            place: self.place(number),
+            reason,
+        }
+    }
+}
+
+/// What a reader makes of a step.
+pub(super) struct Piece {
+    pub(super) batch: Batch,
+    pub(super) rejected: Vec<Rejected>,
+    /// Records read: documents and rejected ones.
+    pub(super) records: u64,
+    pub(super) keys: Option<KeysSeen>,
+}
+
+/// The keys that some lines of JSON have, of which only the whole file can say what is missing.
+#[derive(Clone, Default)]
+pub(super) struct KeysSeen {
+    pub(super) objects: bool,
+    pub(super) names: Vec<String>,
+    /// For each role: whether the name that goes first is there.
+    pub(super) first: [bool; ROLES.len()],
+    /// For each role: whether a line has the second name without the first.
+    pub(super) second: [bool; ROLES.len()],
+}
+
+enum Unit {
+    /// A text file, and how many of its bytes have been told to the caller.
+    Text {
+        chunks: Option<Chunks>,
+        header: Option<Arc<Header>>,
+        told: u64,
+    },
+    Group(GroupReader),
+    /// The hash of a Parquet file.
+    Hash(u64),
+}
+
+/// Raw work, fetched in order.
+enum Raw {
+    Csv(Arc<Header>, Chunk),
+    Json(Chunk),
+    Rows(Arc<Footer>, Rows),
+}
+
+struct Slot {
+    file: usize,
+    state: Mutex<(Unit, usize)>,
+    done: AtomicBool,
+}
+
+/// (file, unit, step): the order of everything.
+type Position = (usize, usize, usize);
+
+struct Found<T> {
+    position: Position,
+    result: Result<Vec<(Piece, Option<T>)>, SourceError>,
+}
+
+struct Run<'a, T> {
+    input: &'a Input,
+    files: Vec<FileContext<'a>>,
+    slots: Vec<Slot>,
+    /// Slots after this one need not be read: there is an error before them.
+    last: AtomicUsize,
+    found: Mutex<Vec<Found<T>>>,
+    hashes: Mutex<Vec<FileHash>>,
+    progress: &'a (dyn Fn(ReadProgress) + Sync),
+    work: &'a (dyn Fn(&Batch) -> T + Sync),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of the caller's work ends the run anyway.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn run<T: Send>(
+    input: &Input,
+    pool: &rayon::ThreadPool,
+    progress: &(dyn Fn(ReadProgress) + Sync),
+    work: &(dyn Fn(&Batch) -> T + Sync),
+) -> Result<(Table, Vec<T>), SourceError> {
+    let files: Vec<FileContext<'_>> = (0..)
+        .zip(&input.files)
+        .map(|(index, file)| FileContext {
+            index,
+            name: &file.name,
+            path: file.path.as_deref(),
+            format: file.format,
+            delimiter: file.delimiter,
+            columns: &input.columns,
+            make_ids: input.make_ids,
+        })
+        .collect();
+    let footers: Vec<Option<Result<Footer, SourceError>>> = pool.install(|| {
+        let footer = |file: &FileContext<'_>| {
+            (file.format == Format::Parquet).then(|| parquet::footer(file))
+        };
+        files.par_iter().map(footer).collect()
+    });
+    let (mut slots, mut infos) = (Vec::new(), Vec::new());
+    let slot = |file, unit| Slot {
+        file,
+        state: Mutex::new((unit, 0)),
+        done: AtomicBool::new(false),
+    };
+    for (index, footer) in footers.into_iter().enumerate() {
+        infos.push(None);
+        match footer.transpose()? {
+            None => slots.push(slot(
+                index,
+                Unit::Text {
+                    chunks: None,
+                    header: None,
+                    told: 0,
+                },
+            )),
+            Some(footer) => {
+                infos[index] = Some(footer.info.clone());
+                let footer = Arc::new(footer);
+                let groups: u64 = footer.groups.iter().map(|group| group.bytes).sum();
+                slots.extend(
+                    (0..footer.groups.len())
+                        .map(|g| slot(index, Unit::Group(GroupReader::new(footer.clone(), g)))),
+                );
+                slots.push(slot(index, Unit::Hash(groups)));
+            }
+        }
+    }
+    let hash = |file: &super::InputFile| FileHash {
+        name: file.name.clone(),
+        ..Default::default()
+    };
+    let run = Run {
+        input,
+        files,
+        slots,
+        last: AtomicUsize::new(usize::MAX),
+        found: Mutex::new(Vec::new()),
+        hashes: Mutex::new(input.files.iter().map(hash).collect()),
+        progress,
+        work,
+    };
+    let next = AtomicUsize::new(0);
+    pool.broadcast(|_| run.thread(&next));
+    run.finish(pool, infos)
+}
+
+impl<T: Send> Run<'_, T> {
+    fn thread(&self, next: &AtomicUsize) {
+        loop {
+            let own = next.fetch_add(1, Ordering::Relaxed);
+            if own >= self.slots.len() {
+                break;
+            }
+            while self.step(own, None) {}
+        }
+        // Help the first unfinished one whose lock is free; if none is, wait for the first.
+        loop {
+            let mut open = (0..self.slots.len()).filter(|&i| self.open(i)).peekable();
+            let Some(&first) = open.peek() else { return };
+            let free = open.find_map(|i| Some((i, self.slots[i].state.try_lock().ok()?)));
+            match free {
+                Some((index, guard)) => self.step(index, Some(guard)),
+                None => self.step(first, None),
+            };
+        }
+    }
+
+    fn open(&self, index: usize) -> bool {
+        index <= self.last.load(Ordering::Relaxed)
+            && !self.slots[index].done.load(Ordering::Acquire)
+    }
+
+    /// Fetches and decodes the next piece of a unit; false when there is none.
+    fn step<'s>(&'s self, index: usize, guard: Option<MutexGuard<'s, (Unit, usize)>>) -> bool {
+        let slot = &self.slots[index];
+        let file = &self.files[slot.file];
+        let mut guard = guard.unwrap_or_else(|| lock(&slot.state));
+        if !self.open(index) {
+            return false;
+        }
+        let position = (slot.file, index, guard.1);
+        guard.1 += 1;
+        let fetched = self.fetch(file, &mut guard.0);
+        if !matches!(fetched, Ok(Some(_))) {
+            slot.done.store(true, Ordering::Release);
+        }
+        drop(guard);
+        let result = match fetched {
+            Ok(None) => return false,
+            Ok(Some(raw)) => self.decode(file, raw),
+            Err(error) => Err(error),
+        };
+        let result = result.map(|pieces| {
+            let each = |piece: Piece| {
+                (self.progress)(ReadProgress {
+                    documents: piece.records,
+                    bytes: 0,
+                });
+                let result = (!piece.batch.is_empty()).then(|| (self.work)(&piece.batch));
+                (piece, result)
+            };
+            pieces.into_iter().map(each).collect::<Vec<_>>()
+        });
+        // A missing id in JSON may turn out to be a missing column, unless the key has been seen.
+        let id = Role::Id as usize;
+        let hopeless = |piece: &Piece| {
+            let seen = piece
+                .keys
+                .as_ref()
+                .is_none_or(|keys| keys.first[id] || keys.second[id]);
+            seen && !self.input.make_ids && piece.batch.missing_id().is_some()
+        };
+        if result.as_ref().map_or(true, |pieces| {
+            pieces.iter().any(|(piece, _)| hopeless(piece))
+        }) {
+            self.last.fetch_min(index, Ordering::Relaxed);
+            slot.done.store(true, Ordering::Release);
+        }
+        lock(&self.found).push(Found { position, result });
+        true
+    }
+
+    /// The part that has to be done in order.
+    fn fetch(&self, file: &FileContext<'_>, unit: &mut Unit) -> Result<Option<Raw>, SourceError> {
+        let bytes = |bytes| {
+            (self.progress)(ReadProgress {
+                documents: 0,
+                bytes,
+            })
+        };
+        match unit {
+            Unit::Text {
+                chunks,
+                header,
+                told,
+            } => {
+                let described = &self.input.files[file.index as usize];
+                let chunks = match chunks {
+                    Some(chunks) => chunks,
+                    None => chunks.insert(Chunks::open(described)?),
+                };
+                loop {
+                    let next = chunks.next();
+                    bytes(chunks.bytes() - *told);
+                    *told = chunks.bytes();
+                    let Some(mut chunk) = next? else {
+                        let mut hashes = lock(&self.hashes);
+                        let hash = &mut hashes[file.index as usize];
+                        (hash.bytes, hash.sha256) = (chunks.bytes(), chunks.sha256());
+                        return Ok(None);
+                    };
+                    if file.format == Format::JsonLines {
+                        return Ok(Some(Raw::Json(chunk)));
+                    }
+                    if header.is_none() {
+                        *header = csv::header(file, &mut chunk)?.map(Arc::new);
+                    }
+                    // A chunk of blank lines before the header has nothing for anybody.
+                    if let Some(header) = header {
+                        return Ok(Some(Raw::Csv(header.clone(), chunk)));
+                    }
+                }
+            }
+            Unit::Group(group) => {
+                let rows = group.next(file)?;
+                bytes(rows.as_ref().map_or(0, |rows| rows.bytes));
+                Ok(rows.map(|rows| Raw::Rows(group.footer().clone(), rows)))
+            }
+            Unit::Hash(groups) => {
+                let Some(path) = file.path else {
+                    return Ok(None);
+                };
+                let (size, sha256) =
+                    compress::hash_file(path).map_err(|source| SourceError::Io {
+                        path: file.name.into(),
+                        source,
+                    })?;
+                bytes(size.saturating_sub(*groups));
+                let mut hashes = lock(&self.hashes);
+                let hash = &mut hashes[file.index as usize];
+                (hash.bytes, hash.sha256) = (size, sha256);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The part that any thread can do at any time.
+    fn decode(&self, file: &FileContext<'_>, raw: Raw) -> Result<Vec<Piece>, SourceError> {
+        match raw {
+            Raw::Csv(header, chunk) => {
+                let mut pieces = csv::decode(file, &header, &chunk);
+                if pieces.is_empty() {
+                    // The header alone still tells the columns.
+                    pieces.push(csv::empty(file, &header));
+                }
+                Ok(pieces)
+            }
+            Raw::Json(chunk) => Ok(jsonl::decode(file, &chunk)),
+            Raw::Rows(footer, rows) => parquet::decode(file, &footer, rows),
+        }
+    }
+
+    /// Puts everything in order, and reports the first error.
+    fn finish(
+        self,
+        pool: &rayon::ThreadPool,
+        infos: Vec<Option<Arc<[ColumnInfo]>>>,
+    ) -> Result<(Table, Vec<T>), SourceError> {
+        let mut found = self
+            .found
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        found.sort_unstable_by_key(|found| found.position);
+        let mut hashes = self
+            .hashes
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (mut batches, mut works, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found = found.into_iter().peekable();
+        let mut summaries = Vec::with_capacity(self.files.len());
+        for (file, info) in self.files.iter().zip(infos) {
+            let mut whole = Whole::new(file, info);
+            let hash = &mut hashes[file.index as usize];
+            while let Some(step) = found.next_if(|step| step.position.0 == file.index as usize) {
+                for (mut piece, work) in step.result? {
+                    whole.add(&mut piece)?;
+                    hash.documents += piece.batch.len() as u64;
+                    hash.rejected += piece.rejected.len() as u64;
+                    rejected.append(&mut piece.rejected);
+                    if let Some(work) = work {
+                        batches.push(piece.batch);
+                        works.push(work);
+                    }
+                }
+            }
+            summaries.push(whole.summary()?);
+        }
+        rejected.sort_unstable();
+        let table = Table::new(pool, self.input, summaries, batches, rejected, hashes)?;
+        Ok((table, works))
+    }
+}

@@ -1,0 +1,263 @@
+//! One type and one order for the columns of all files.
+//!
+//! Guarantee: both depend on the set of files only, not on their order. Files that agree keep their
+//! types and their order; numbers widen, kinds of strings become one, and what has nothing in common
+//! becomes text (JSON text for nested values). Integers that meet floats become floats.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray, new_null_array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_cast::{CastOptions, cast, cast_with_options};
+use arrow_json::writer::{LineDelimited, WriterBuilder};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::batch::{Batch, ColumnInfo, Kind};
+use super::columns::ROLES;
+use super::shape::{self, Shape};
+use super::summary::Summary;
+
+/// The columns of all files together, with their final types.
+pub(super) fn unify(files: &[Summary], batches: &[Batch]) -> SchemaRef {
+    let mut columns: BTreeMap<&str, (BTreeSet<DataType>, Option<Shape>)> = BTreeMap::new();
+    let infos = files
+        .iter()
+        .filter_map(|file| file.info.as_deref())
+        .chain(batches.iter().map(|batch| &*batch.info));
+    for ColumnInfo { name, kind } in infos.flatten() {
+        let (types, json) = columns.entry(name).or_default();
+        match kind {
+            Kind::Arrow(kind) => {
+                types.insert(kind.clone());
+            }
+            Kind::Json { shape, .. } => {
+                *json = Some(json.take().unwrap_or(Shape::Null).join(shape.clone()))
+            }
+        }
+    }
+    let kinds: HashMap<&str, DataType> = columns
+        .into_iter()
+        .map(|(name, (mut types, json))| {
+            match json {
+                // Keys that are always null say nothing, unless nobody says more.
+                Some(Shape::Null) if !types.is_empty() => {}
+                Some(shape) => {
+                    types.insert(shape.data_type());
+                }
+                None => {}
+            }
+            (name, common(&types))
+        })
+        .collect();
+    let names = order(files, kinds.keys().copied().collect());
+    Arc::new(Schema::new(
+        names
+            .into_iter()
+            .map(|name| Field::new(name, kinds[name].clone(), true))
+            .collect::<Vec<_>>(),
+    ))
+}
+
+fn order<'a>(files: &'a [Summary], all: BTreeSet<&'a str>) -> Vec<&'a str> {
+    let mut lists = files.iter().filter_map(|file| file.info.as_deref());
+    let json = files.iter().any(|file| file.json);
+    if !json && let Some(first) = lists.next() {
+        let names = |info: &'a [ColumnInfo]| {
+            info.iter()
+                .map(|column| column.name.as_str())
+                .collect::<Vec<_>>()
+        };
+        let first = names(first);
+        if lists.all(|info| names(info) == first) {
+            return first;
+        }
+    }
+    let mut ordered: Vec<&str> = Vec::new();
+    if json {
+        for role in ROLES {
+            let chosen: BTreeSet<&str> = files
+                .iter()
+                .filter_map(|file| file.chosen[role as usize].as_deref())
+                .collect();
+            for name in chosen {
+                if all.contains(name) && !ordered.contains(&name) {
+                    ordered.push(name);
+                }
+            }
+        }
+    }
+    let mapped: BTreeSet<&str> = ordered.iter().copied().collect();
+    ordered.extend(all.difference(&mapped));
+    ordered
+}
+
+/// The least type for values of all these types. Taken over the set at once, since pair by pair the
+/// result would depend on the order.
+fn common(types: &BTreeSet<DataType>) -> DataType {
+    use DataType::*;
+    let types: Vec<&DataType> = types
+        .iter()
+        .filter(|kind| types.len() == 1 || **kind != Null)
+        .collect();
+    let all = |test: &dyn Fn(&DataType) -> bool| types.iter().all(|kind| test(kind));
+    let text = |kind: &DataType| match kind {
+        Dictionary(_, value) => value.is_string(),
+        kind => kind.is_string(),
+    };
+    match types.as_slice() {
+        [] => Utf8,
+        [one] => (*one).clone(),
+        _ if all(&text) => Utf8,
+        _ if all(&|kind| matches!(kind, Binary | LargeBinary | BinaryView)) => Binary,
+        _ if all(&|kind| kind.is_integer()) => integer(&types),
+        _ if all(&|kind| matches!(kind, Float16 | Float32)) => Float32,
+        _ if all(&|kind| kind.is_integer() || kind.is_floating()) => Float64,
+        _ if all(&|kind| matches!(kind, Date32 | Date64)) => Date64,
+        [Timestamp(_, zone), rest @ ..]
+            if rest
+                .iter()
+                .all(|kind| matches!(kind, Timestamp(_, z) if z == zone)) =>
+        {
+            let finest = types
+                .iter()
+                .filter_map(|kind| {
+                    if let Timestamp(unit, _) = kind {
+                        Some(*unit)
+                    } else {
+                        None
+                    }
+                })
+                .max();
+            finest.map_or(Utf8, |unit| Timestamp(unit, zone.clone()))
+        }
+        _ => Utf8,
+    }
+}
+
+fn integer(types: &[&DataType]) -> DataType {
+    use DataType::*;
+    let bits = |unsigned: bool| {
+        types
+            .iter()
+            .filter(|kind| kind.is_unsigned_integer() == unsigned)
+            .filter_map(|kind| kind.primitive_width())
+            .max()
+            .unwrap_or(0)
+    };
+    match (bits(false), bits(true)) {
+        (0, 1..=2) => UInt16,
+        (0, 3..=4) => UInt32,
+        (0, _) => UInt64,
+        // Nothing holds both a negative number and the largest of 64 bits.
+        (_, 8) => Utf8,
+        (signed, unsigned) => match signed.max(unsigned * 2) {
+            ..=2 => Int16,
+            3..=4 => Int32,
+            _ => Int64,
+        },
+    }
+}
+
+/// The type in which a column of this final type is held: strings and binary values as views.
+pub(super) fn held(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        other => other.clone(),
+    }
+}
+
+/// Brings a column of a batch to the held form of its final type.
+pub(super) fn convert(
+    array: &ArrayRef,
+    kind: &Kind,
+    to: &DataType,
+) -> Result<ArrayRef, ArrowError> {
+    match kind {
+        Kind::Json { raw: true, .. } => shape::convert(array.as_string_view(), to),
+        _ if array.data_type() == to => Ok(array.clone()),
+        _ if array.null_count() == array.len() => Ok(new_null_array(to, array.len())),
+        _ if *to == DataType::Utf8View => Ok(Arc::new(texts(array)?)),
+        _ => strict(array, to),
+    }
+}
+
+/// A cast in which what doesn't fit is an error, not a null.
+fn strict(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    cast_with_options(
+        array,
+        to,
+        &CastOptions {
+            safe: false,
+            ..Default::default()
+        },
+    )
+}
+
+/// Any column as text: strings as they are, times in ISO 8601 (UTC where they have a zone), nested
+/// values as JSON.
+pub(super) fn texts(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
+    use DataType::*;
+    let views = |array: &ArrayRef| Ok(cast(array, &Utf8View)?.as_string_view().clone());
+    match array.data_type() {
+        kind if kind.is_string() || kind.is_null() => views(array),
+        Dictionary(_, value) if value.is_string() => views(array),
+        Dictionary(_, value) => texts(&strict(array, value)?),
+        Timestamp(unit, Some(_)) => {
+            let utc = strict(array, &Timestamp(*unit, Some("+00:00".into())))?;
+            views(&strict(&utc, &LargeUtf8)?)
+        }
+        kind if kind.is_primitive() || *kind == Boolean => match strict(array, &LargeUtf8) {
+            Ok(array) => views(&array),
+            Err(_) => formatted(array),
+        },
+        kind if kind.is_nested() => json(array).or_else(|_| formatted(array)),
+        _ => formatted(array),
+    }
+}
+
+fn json(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
+    const BEFORE: &[u8] = br#"{"v":"#;
+    let batch = RecordBatch::try_from_iter_with_nullable([("v", array.clone(), true)])?;
+    let mut writer = WriterBuilder::new()
+        .with_explicit_nulls(true)
+        .build::<_, LineDelimited>(Vec::new());
+    writer.write(&batch)?;
+    writer.finish()?;
+    let lines = writer.into_inner();
+    let mut builder = StringViewBuilder::with_capacity(array.len());
+    // JSON text has no bare line feed, so each line is a row.
+    for (row, line) in lines
+        .split(|&byte| byte == b'\n')
+        .take(array.len())
+        .enumerate()
+    {
+        let value = line
+            .strip_prefix(BEFORE)
+            .and_then(|line| line.strip_suffix(b"}"))
+            .map(std::str::from_utf8);
+        match value {
+            _ if array.is_null(row) => builder.append_null(),
+            Some(Ok(value)) => builder.try_append_value(value)?,
+            _ => return Err(ArrowError::JsonError("not a line of one value".into())),
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn formatted(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
+    let options = FormatOptions::new();
+    let formatter = ArrayFormatter::try_new(array, &options)?;
+    let mut builder = StringViewBuilder::with_capacity(array.len());
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            builder.append_null();
+        } else {
+            builder.try_append_value(formatter.value(row).try_to_string()?)?;
+        }
+    }
+    Ok(builder.finish())
+}

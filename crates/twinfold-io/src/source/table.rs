@@ -1,0 +1,234 @@
+//! All documents of a run, in the order of their ids.
+//!
+//! Guarantee: rank `r` is the document with the `r`-th smallest id by bytes; every input column can be
+//! had for any documents in its final type. Cost: the columns are held once, as they were decoded; a
+//! document adds 8 bytes for its place in the order.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::batch::Batch;
+use super::columns::{ROLES, Role};
+use super::ids;
+use super::rows::Rows;
+use super::summary::Summary;
+use super::{Input, Place, Rejected, SourceError};
+
+/// The documents of all inputs, ordered by the bytes of their id.
+#[derive(Debug)]
+pub struct Table {
+    rows: Rows,
+    input: Input,
+    chosen: [Option<String>; ROLES.len()],
+    rejected: Vec<Rejected>,
+    hashes: Vec<FileHash>,
+}
+
+/// An input file as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FileHash {
+    /// Its name.
+    pub name: String,
+    /// Its size as it lies on disk.
+    pub bytes: u64,
+    /// SHA-256 of it as it lies on disk, in hexadecimal.
+    pub sha256: String,
+    /// The documents in it.
+    pub documents: u64,
+    /// The records in it that were rejected.
+    pub rejected: u64,
+}
+
+/// A value of a column, for rules that compare documents.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnValue {
+    /// No value.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A float, or a number that no 64-bit integer holds.
+    Float(f64),
+    /// A string; anything else as text.
+    Text(String),
+    /// A date or time, in microseconds since 1970 (UTC where it has a zone).
+    Time(i64),
+}
+
+impl Table {
+    pub(super) fn new(
+        pool: &rayon::ThreadPool,
+        input: &Input,
+        files: Vec<Summary>,
+        batches: Vec<Batch>,
+        rejected: Vec<Rejected>,
+        hashes: Vec<FileHash>,
+    ) -> Result<Self, SourceError> {
+        let mut chosen = ROLES.map(|role| {
+            files
+                .iter()
+                .find_map(|file| file.chosen[role as usize].clone())
+        });
+        let ids = pool.install(|| ids::assign(input, &batches))?;
+        let made = ids.made.then(|| {
+            let usual = || input.columns.wanted(Role::Id)[0].to_string();
+            chosen[Role::Id as usize].get_or_insert_with(usual).clone()
+        });
+        let rows = pool.install(|| Rows::new(&files, batches, ids, made))?;
+        Ok(Self {
+            rows,
+            input: input.clone(),
+            chosen,
+            rejected,
+            hashes,
+        })
+    }
+
+    /// How many documents.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Records read: documents and rejected ones.
+    pub fn read(&self) -> u64 {
+        self.len() as u64 + self.rejected.len() as u64
+    }
+
+    /// The id of a document.
+    pub fn id(&self, rank: usize) -> &str {
+        self.rows.id(rank)
+    }
+
+    /// The text of a document; empty where it is null.
+    pub fn text(&self, rank: usize) -> &str {
+        self.rows.role(Role::Text, rank).unwrap_or("")
+    }
+
+    /// Its title.
+    pub fn title(&self, rank: usize) -> Option<&str> {
+        self.rows.role(Role::Title, rank)
+    }
+
+    /// Its source.
+    pub fn source(&self, rank: usize) -> Option<&str> {
+        self.rows.role(Role::Source, rank)
+    }
+
+    /// Its domain.
+    pub fn domain(&self, rank: usize) -> Option<&str> {
+        self.rows.role(Role::Domain, rank)
+    }
+
+    /// Its date as text: strings as they are, dates and times in ISO 8601.
+    pub fn date(&self, rank: usize) -> Option<&str> {
+        self.rows.role(Role::Date, rank)
+    }
+
+    /// Whether some file has a title column.
+    pub fn has_title(&self) -> bool {
+        self.chosen[Role::Title as usize].is_some()
+    }
+
+    /// Whether some file has a source column.
+    pub fn has_source(&self) -> bool {
+        self.chosen[Role::Source as usize].is_some()
+    }
+
+    /// Whether some file has a domain column.
+    pub fn has_domain(&self) -> bool {
+        self.chosen[Role::Domain as usize].is_some()
+    }
+
+    /// Whether some file has a date column.
+    pub fn has_date(&self) -> bool {
+        self.chosen[Role::Date as usize].is_some()
+    }
+
+    /// The name of the id column; of the first file that has one, if they differ.
+    pub fn id_column(&self) -> Option<&str> {
+        self.chosen[Role::Id as usize].as_deref()
+    }
+
+    /// The name of the text column; of the first file that has one, if they differ.
+    pub fn text_column(&self) -> Option<&str> {
+        self.chosen[Role::Text as usize].as_deref()
+    }
+
+    /// The name of the title column; of the first file that has one, if they differ.
+    pub fn title_column(&self) -> Option<&str> {
+        self.chosen[Role::Title as usize].as_deref()
+    }
+
+    /// The name of the source column; of the first file that has one, if they differ.
+    pub fn source_column(&self) -> Option<&str> {
+        self.chosen[Role::Source as usize].as_deref()
+    }
+
+    /// The name of the domain column; of the first file that has one, if they differ.
+    pub fn domain_column(&self) -> Option<&str> {
+        self.chosen[Role::Domain as usize].as_deref()
+    }
+
+    /// The name of the date column; of the first file that has one, if they differ.
+    pub fn date_column(&self) -> Option<&str> {
+        self.chosen[Role::Date as usize].as_deref()
+    }
+
+    /// Where the document was decoded: the index of its batch among the results of
+    /// [`Input::read`], and its row in that batch.
+    pub fn origin(&self, rank: usize) -> (usize, usize) {
+        self.rows.document(rank)
+    }
+
+    /// The file of a document and its place in it.
+    pub fn place(&self, rank: usize) -> (&str, Place) {
+        let (file, number) = self.rows.place(rank);
+        let file = &self.input.files[file];
+        let place = if file.format == super::Format::Parquet {
+            Place::Row(number)
+        } else {
+            Place::Line(number)
+        };
+        (&file.name, place)
+    }
+
+    /// The records that could not be used, by file and place.
+    pub fn rejected(&self) -> &[Rejected] {
+        &self.rejected
+    }
+
+    /// The input files as they were read, in their order.
+    pub fn file_hashes(&self) -> &[FileHash] {
+        &self.hashes
+    }
+
+    /// The columns of all files together, with their final types. With made ids, the id column holds
+    /// them as strings, and stands first if no file has one.
+    pub fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    /// The names of the columns.
+    pub fn column_names(&self) -> Vec<String> {
+        self.schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
+    }
+
+    /// The values of a column for all documents in their order; `None` when there is no such column
+    /// (or, which only damaged input can bring about, its values can't be told).
+    pub fn column_values(&self, name: &str) -> Option<Vec<ColumnValue>> {
+        self.rows.values(name)
+    }
+
+    /// Every input column of these documents, in the order given.
+    pub fn gather(&self, ranks: &[u32]) -> Result<RecordBatch, SourceError> {
+        self.rows.gather(ranks)
+    }
+}
