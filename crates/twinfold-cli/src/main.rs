@@ -3,6 +3,7 @@
 //! One match over the sub-commands; each is a module. Exit codes: 0 done, 2 the user can mend it,
 //! 101 a bug.
 
+mod expect;
 mod fault;
 mod options;
 mod progress;

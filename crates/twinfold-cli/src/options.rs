@@ -221,6 +221,14 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) publish: Option<String>,
 
+    /// Stop before writing unless the results are those in this JSON file
+    ///
+    /// It holds any of `records`, `counts`, `reduction_ratio`, `recall` and `generator`, as --json
+    /// prints them, and `kept_doc_ids`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expect: Option<String>,
+
     /// Replace the files of an earlier run in the output folder [default: false]
     ///
     /// Other files in it are left alone.

@@ -25,6 +25,7 @@ pub(crate) struct Resolved {
     pub(crate) config: Config,
     pub(crate) out: Option<PathBuf>,
     pub(crate) publish: PublishSet,
+    pub(crate) expect: Option<PathBuf>,
     pub(crate) overwrite: bool,
     pub(crate) strict: bool,
     pub(crate) threads: usize,
@@ -238,6 +239,7 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         config,
         out: settings.out.as_ref().map(PathBuf::from),
         publish,
+        expect: settings.expect.as_ref().map(PathBuf::from),
         overwrite: settings.overwrite.unwrap_or(false),
         strict: settings.strict.unwrap_or(false),
         threads,
@@ -329,6 +331,7 @@ impl Resolved {
     pub(crate) fn configuration(&self) -> Settings {
         Settings {
             out: None,
+            expect: None,
             overwrite: None,
             threads: None,
             progress: None,

@@ -12,6 +12,7 @@ use twinfold_io::publish::{
 };
 use twinfold_io::source::{Input, Table};
 
+use crate::expect;
 use crate::fault::Fault;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
@@ -54,6 +55,16 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         pipeline::run(&resolved.config, &documents, sets, options, &progress)
     })?;
 
+    let records = Records {
+        read: documents.read(),
+        used: outcome.counts().documents,
+        empty: outcome.counts().empty_documents,
+        rejected: documents.rejected().len() as u64,
+    };
+    if let Some(path) = &resolved.expect {
+        expect::check(path, &documents, &outcome, records)?;
+    }
+
     let relations = resolved.publish.relations().len() as u64;
     progress.stage("publish", Unit::Files, Some(relations));
     let publication = Publication {
@@ -66,12 +77,6 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         })
     })?;
 
-    let records = Records {
-        read: documents.read(),
-        used: outcome.counts().documents,
-        empty: outcome.counts().empty_documents,
-        rejected: documents.rejected().len() as u64,
-    };
     let sources = Labels::new(&documents, "source");
     let stage_times = progress.finish();
     let manifest = Manifest {

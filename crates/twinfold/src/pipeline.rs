@@ -126,7 +126,7 @@ pub fn run(
     let slots = generator.slots();
     let listing = choose_listing(config, &slots, edges::exact_pairs_needed(&sets))?;
 
-    observer.begin(Stage::Join, Some(slots.slots));
+    observer.begin(Stage::Join, Some(slots.work));
     let domains = domain_labels(documents);
     let exact = ExactPairs::across_classes(&sets, listing);
     let verifier = Verifier::new(&sets, config.threshold);

@@ -17,7 +17,7 @@ use memchr::memchr;
 use super::batch::{Batch, ColumnInfo, Kind, Numbers, as_views};
 use super::chunks::{Chunk, count_lines, record_end};
 use super::columns::{self, Chosen};
-use super::read::{FileContext, Piece};
+use super::unit::{FileContext, Piece};
 use super::{BATCH_BYTES, BATCH_ROWS, SourceError};
 
 /// The columns of one file.

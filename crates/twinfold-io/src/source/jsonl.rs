@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::batch::{Batch, ColumnInfo, Numbers};
 use super::chunks::Chunk;
 use super::columns::{Chosen, ROLES, Role};
-use super::read::{FileContext, KeysSeen, Piece};
+use super::unit::{FileContext, KeysSeen, Piece};
 use super::values::{Column, Value};
 use super::{BATCH_BYTES, BATCH_ROWS};
 

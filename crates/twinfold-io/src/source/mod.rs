@@ -1,11 +1,11 @@
 //! Reads CSV, Parquet and JSON Lines into one [`Table`] of documents.
 //!
-//! The story: [`Input::open`] turns names into files ([`list`]); [`Input::read`] cuts them into units
-//! and lets every thread of the pool fetch and decode ([`read`]): text files as [`chunks`] of whole
-//! records through [`compress`], which [`csv`] and [`jsonl`] parse, and [`parquet`] by row groups. Each
+//! The story: [`Input::open`] turns names into files (`list`); [`Input::read`] cuts them into units
+//! and lets every thread of the pool fetch and decode (`read`): text files as `chunks` of whole
+//! records through `compress`, which `csv` and `jsonl` parse, and `parquet` by row groups. Each
 //! decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
-//! the end [`schema`] finds one type for each column over all files, [`ids`] checks or makes the ids and
-//! orders the documents by them, and [`table`] answers questions.
+//! the end `schema` finds one type for each column over all files, `ids` checks or makes the ids and
+//! orders the documents by them, and `table` answers questions.
 //!
 //! Guarantees:
 //! * The same documents give the same table, however the rows are ordered and cut into files, and
@@ -25,6 +25,7 @@ mod columns;
 mod compress;
 mod csv;
 mod error;
+mod footer;
 mod ids;
 mod jsonl;
 mod list;
@@ -35,6 +36,7 @@ mod schema;
 mod shape;
 mod summary;
 mod table;
+mod unit;
 mod values;
 
 use std::fmt;

@@ -9,87 +9,19 @@
 //! Guarantee: what comes back is ordered by (file, unit, step), whatever the timing. After an error the
 //! units before it are still read to their end, so that it is always the first error that is reported.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
 use super::batch::{Batch, ColumnInfo};
-use super::chunks::{Chunk, Chunks};
-use super::columns::{ColumnNames, ROLES, Role};
-use super::csv::{self, Header};
-use super::parquet::{self, Footer, GroupReader, Rows};
+use super::columns::Role;
+use super::footer::{self, Footer};
+use super::parquet::GroupReader;
 use super::summary::Whole;
 use super::table::{FileHash, Table};
-use super::{Format, Input, Place, ReadProgress, Rejected, SourceError, compress, jsonl};
-
-/// What a reader has to know about its file.
-pub(super) struct FileContext<'a> {
-    pub(super) index: u32,
-    pub(super) name: &'a str,
-    pub(super) path: Option<&'a Path>,
-    pub(super) format: Format,
-    pub(super) delimiter: u8,
-    pub(super) columns: &'a ColumnNames,
-    pub(super) make_ids: bool,
-}
-
-impl FileContext<'_> {
-    pub(super) fn place(&self, number: u64) -> Place {
-        match self.format {
-            Format::Parquet => Place::Row(number),
-            _ => Place::Line(number),
-        }
-    }
-
-    pub(super) fn rejected(&self, number: u64, reason: String) -> Rejected {
-        Rejected {
-            file: self.name.into(),
-            place: self.place(number),
-            reason,
-        }
-    }
-}
-
-/// What a reader makes of a step.
-pub(super) struct Piece {
-    pub(super) batch: Batch,
-    pub(super) rejected: Vec<Rejected>,
-    /// Records read: documents and rejected ones.
-    pub(super) records: u64,
-    pub(super) keys: Option<KeysSeen>,
-}
-
-/// The keys that some lines of JSON have, of which only the whole file can say what is missing.
-#[derive(Clone, Default)]
-pub(super) struct KeysSeen {
-    pub(super) objects: bool,
-    pub(super) names: Vec<String>,
-    /// For each role: whether the name that goes first is there.
-    pub(super) first: [bool; ROLES.len()],
-    /// For each role: whether a line has the second name without the first.
-    pub(super) second: [bool; ROLES.len()],
-}
-
-enum Unit {
-    /// A text file, and how many of its bytes have been told to the caller.
-    Text {
-        chunks: Option<Chunks>,
-        header: Option<Arc<Header>>,
-        told: u64,
-    },
-    Group(GroupReader),
-    /// The hash of a Parquet file.
-    Hash(u64),
-}
-
-/// Raw work, fetched in order.
-enum Raw {
-    Csv(Arc<Header>, Chunk),
-    Json(Chunk),
-    Rows(Arc<Footer>, Rows),
-}
+use super::unit::{FileContext, Next, Piece, Unit};
+use super::{Format, Input, ReadProgress, SourceError};
 
 struct Slot {
     file: usize,
@@ -141,9 +73,8 @@ pub(super) fn run<T: Send>(
         })
         .collect();
     let footers: Vec<Option<Result<Footer, SourceError>>> = pool.install(|| {
-        let footer = |file: &FileContext<'_>| {
-            (file.format == Format::Parquet).then(|| parquet::footer(file))
-        };
+        let footer =
+            |file: &FileContext<'_>| (file.format == Format::Parquet).then(|| footer::read(file));
         files.par_iter().map(footer).collect()
     });
     let (mut slots, mut infos) = (Vec::new(), Vec::new());
@@ -155,14 +86,7 @@ pub(super) fn run<T: Send>(
     for (index, footer) in footers.into_iter().enumerate() {
         infos.push(None);
         match footer.transpose()? {
-            None => slots.push(slot(
-                index,
-                Unit::Text {
-                    chunks: None,
-                    header: None,
-                    told: 0,
-                },
-            )),
+            None => slots.push(slot(index, Unit::text())),
             Some(footer) => {
                 infos[index] = Some(footer.info.clone());
                 let footer = Arc::new(footer);
@@ -230,14 +154,33 @@ impl<T: Send> Run<'_, T> {
         }
         let position = (slot.file, index, guard.1);
         guard.1 += 1;
-        let fetched = self.fetch(file, &mut guard.0);
+        let described = &self.input.files[slot.file];
+        let told = |bytes| {
+            (self.progress)(ReadProgress {
+                documents: 0,
+                bytes,
+            })
+        };
+        let fetched = guard
+            .0
+            .fetch(file, described, &told)
+            .map(|next| match next {
+                Next::Raw(raw) => Some(raw),
+                Next::End(whole) => {
+                    if let Some((bytes, sha256)) = whole {
+                        let hash = &mut lock(&self.hashes)[slot.file];
+                        (hash.bytes, hash.sha256) = (bytes, sha256);
+                    }
+                    None
+                }
+            });
         if !matches!(fetched, Ok(Some(_))) {
             slot.done.store(true, Ordering::Release);
         }
         drop(guard);
         let result = match fetched {
             Ok(None) => return false,
-            Ok(Some(raw)) => self.decode(file, raw),
+            Ok(Some(raw)) => raw.decode(file),
             Err(error) => Err(error),
         };
         let result = result.map(|pieces| {
@@ -268,86 +211,6 @@ impl<T: Send> Run<'_, T> {
         }
         lock(&self.found).push(Found { position, result });
         true
-    }
-
-    /// The part that has to be done in order.
-    fn fetch(&self, file: &FileContext<'_>, unit: &mut Unit) -> Result<Option<Raw>, SourceError> {
-        let bytes = |bytes| {
-            (self.progress)(ReadProgress {
-                documents: 0,
-                bytes,
-            })
-        };
-        match unit {
-            Unit::Text {
-                chunks,
-                header,
-                told,
-            } => {
-                let described = &self.input.files[file.index as usize];
-                let chunks = match chunks {
-                    Some(chunks) => chunks,
-                    None => chunks.insert(Chunks::open(described)?),
-                };
-                loop {
-                    let next = chunks.next();
-                    bytes(chunks.bytes() - *told);
-                    *told = chunks.bytes();
-                    let Some(mut chunk) = next? else {
-                        let mut hashes = lock(&self.hashes);
-                        let hash = &mut hashes[file.index as usize];
-                        (hash.bytes, hash.sha256) = (chunks.bytes(), chunks.sha256());
-                        return Ok(None);
-                    };
-                    if file.format == Format::JsonLines {
-                        return Ok(Some(Raw::Json(chunk)));
-                    }
-                    if header.is_none() {
-                        *header = csv::header(file, &mut chunk)?.map(Arc::new);
-                    }
-                    // A chunk of blank lines before the header has nothing for anybody.
-                    if let Some(header) = header {
-                        return Ok(Some(Raw::Csv(header.clone(), chunk)));
-                    }
-                }
-            }
-            Unit::Group(group) => {
-                let rows = group.next(file)?;
-                bytes(rows.as_ref().map_or(0, |rows| rows.bytes));
-                Ok(rows.map(|rows| Raw::Rows(group.footer().clone(), rows)))
-            }
-            Unit::Hash(groups) => {
-                let Some(path) = file.path else {
-                    return Ok(None);
-                };
-                let (size, sha256) =
-                    compress::hash_file(path).map_err(|source| SourceError::Io {
-                        path: file.name.into(),
-                        source,
-                    })?;
-                bytes(size.saturating_sub(*groups));
-                let mut hashes = lock(&self.hashes);
-                let hash = &mut hashes[file.index as usize];
-                (hash.bytes, hash.sha256) = (size, sha256);
-                Ok(None)
-            }
-        }
-    }
-
-    /// The part that any thread can do at any time.
-    fn decode(&self, file: &FileContext<'_>, raw: Raw) -> Result<Vec<Piece>, SourceError> {
-        match raw {
-            Raw::Csv(header, chunk) => {
-                let mut pieces = csv::decode(file, &header, &chunk);
-                if pieces.is_empty() {
-                    // The header alone still tells the columns.
-                    pieces.push(csv::empty(file, &header));
-                }
-                Ok(pieces)
-            }
-            Raw::Json(chunk) => Ok(jsonl::decode(file, &chunk)),
-            Raw::Rows(footer, rows) => parquet::decode(file, &footer, rows),
-        }
     }
 
     /// Puts everything in order, and reports the first error.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::batch::ColumnInfo;
 use super::columns::{ROLES, Role};
-use super::read::{FileContext, KeysSeen, Piece};
+use super::unit::{FileContext, KeysSeen, Piece};
 use super::{Format, SourceError};
 
 /// A file that was read.

@@ -70,6 +70,11 @@ impl Buckets {
                 .classes()
                 .map(|class| sets.members(class).len() as u64)
                 .sum();
+            slots.work = slots.work.saturating_add(
+                pairs_of(bucket.rows.len() as u64)
+                    .try_into()
+                    .unwrap_or(u64::MAX),
+            );
             if documents < 2 {
                 continue;
             }

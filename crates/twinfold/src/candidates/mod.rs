@@ -54,6 +54,9 @@ pub enum Guarantee {
 pub struct Slots {
     /// (key, pair of documents) combinations, pairs of equal sets included; saturating.
     pub slots: u64,
+    /// The same in pairs of classes of equal sets: the work of a join.
+    #[serde(skip)]
+    pub work: u64,
     /// The keys that two or more documents share.
     pub shared_keys: u64,
     /// The key that most documents share, and how many do.
