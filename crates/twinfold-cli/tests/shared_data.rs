@@ -14,7 +14,9 @@ use common::{csv_rows, parquet_batches, twinfold};
 use twinfold::sketch::Banding;
 
 fn shared(name: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(name);
     if !path.exists() {
         println!("skipped: {} is not there", path.display());
         return None;
@@ -43,10 +45,16 @@ fn truth(corpus: &str) -> Option<Truth> {
 
 /// Runs on a corpus and holds every published pair, score and cluster against the truth.
 fn check(corpus: &str, truth: &Truth, threshold: &str, extra: &[&str]) {
-    let documents = shared(&format!("data/{corpus}/documents.parquet")).expect("the truth is there");
+    let documents =
+        shared(&format!("data/{corpus}/documents.parquet")).expect("the truth is there");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let mut arguments = vec!["run", documents.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let mut arguments = vec![
+        "run",
+        documents.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
     arguments.extend(["--tokenizer", "words", "--threshold", threshold, "--json"]);
     arguments.extend(extra);
     let summary: serde_json::Value = serde_json::from_str(&twinfold(&arguments).success()).unwrap();
@@ -64,8 +72,13 @@ fn check(corpus: &str, truth: &Truth, threshold: &str, extra: &[&str]) {
             // Equal after NFKC, unlike to the tokeniser: not a pair of the truth's instrument.
             continue;
         }
-        let expected = truth.get(&key).unwrap_or_else(|| panic!("{corpus}: {key:?} is not true"));
-        assert!((jaccard - expected).abs() <= 1e-12, "{key:?}: {jaccard}, not {expected}");
+        let expected = truth
+            .get(&key)
+            .unwrap_or_else(|| panic!("{corpus}: {key:?} is not true"));
+        assert!(
+            (jaccard - expected).abs() <= 1e-12,
+            "{key:?}: {jaccard}, not {expected}"
+        );
         assert!(jaccard >= least);
         found += 1;
     }
@@ -73,18 +86,35 @@ fn check(corpus: &str, truth: &Truth, threshold: &str, extra: &[&str]) {
     // Clusters are the components of the edges that were found.
     let mut clusters: HashMap<String, Vec<String>> = HashMap::new();
     for row in csv_rows(&out.join("clusters.csv")) {
-        assert_eq!(components.of(&row[1]), row[0]["cluster-".len()..], "{corpus}");
-        clusters.entry(row[0].to_owned()).or_default().push(row[1].to_owned());
+        assert_eq!(
+            components.of(&row[1]),
+            row[0]["cluster-".len()..],
+            "{corpus}"
+        );
+        clusters
+            .entry(row[0].to_owned())
+            .or_default()
+            .push(row[1].to_owned());
     }
 
     // Each cluster keeps exactly one of its own members.
     let mut kept = HashSet::new();
     for batch in parquet_batches(&out.join("deduped_documents.parquet")) {
-        let cluster = batch.column_by_name("cluster_id").unwrap().as_string::<i32>();
+        let cluster = batch
+            .column_by_name("cluster_id")
+            .unwrap()
+            .as_string::<i32>();
         let id = batch.column_by_name("doc_id").unwrap().as_string::<i32>();
         for row in 0..batch.num_rows() {
-            assert!(kept.insert(cluster.value(row).to_owned()), "two kept of one cluster");
-            assert!(clusters[cluster.value(row)].iter().any(|member| member == id.value(row)));
+            assert!(
+                kept.insert(cluster.value(row).to_owned()),
+                "two kept of one cluster"
+            );
+            assert!(
+                clusters[cluster.value(row)]
+                    .iter()
+                    .any(|member| member == id.value(row))
+            );
         }
     }
     assert_eq!(kept.len(), clusters.len());
@@ -172,7 +202,9 @@ fn stories() {
 
 #[test]
 fn verses_run_whole() {
-    let Some(path) = shared("data/verses/documents.parquet") else { return };
+    let Some(path) = shared("data/verses/documents.parquet") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
@@ -186,11 +218,19 @@ fn verses_run_whole() {
 
 #[test]
 fn the_tutorial_number_for_number() {
-    let Some(path) = shared("data/tutorial/documents.csv") else { return };
+    let Some(path) = shared("data/tutorial/documents.csv") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let arguments = ["run", path.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let summary = twinfold(&[&arguments[..], &["--preset", "tutorial", "--json"]].concat()).success();
+    let arguments = [
+        "run",
+        path.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let summary =
+        twinfold(&[&arguments[..], &["--preset", "tutorial", "--json"]].concat()).success();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     for (name, expected) in [
         ("documents", 24),
@@ -218,7 +258,9 @@ fn the_tutorial_number_for_number() {
 
 #[test]
 fn golden_fingerprints() {
-    let Some(path) = shared("golden/text_words_blake2b.json") else { return };
+    let Some(path) = shared("golden/text_words_blake2b.json") else {
+        return;
+    };
     let golden: Vec<serde_json::Value> =
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert!(!golden.is_empty());
@@ -233,15 +275,26 @@ fn golden_fingerprints() {
         .collect();
     std::fs::write(&input, lines.join("\n")).unwrap();
     let out = folder.path().join("out");
-    let arguments = ["run", input.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let arguments = [
+        "run",
+        input.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
     twinfold(&[&arguments[..], &["--preset", "tutorial", "--quiet"]].concat()).success();
 
     let texts = |list: ArrayRef| -> Vec<String> {
         let values = list.as_string::<i32>();
-        (0..values.len()).map(|at| values.value(at).to_owned()).collect()
+        (0..values.len())
+            .map(|at| values.value(at).to_owned())
+            .collect()
     };
     let numbers = |list: ArrayRef| -> Vec<String> {
-        list.as_primitive::<UInt64Type>().values().iter().map(u64::to_string).collect()
+        list.as_primitive::<UInt64Type>()
+            .values()
+            .iter()
+            .map(u64::to_string)
+            .collect()
     };
     let mut seen = 0;
     for batch in parquet_batches(&out.join("fingerprinted.parquet")) {
@@ -255,16 +308,29 @@ fn golden_fingerprints() {
             let exact: String = exact.iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(exact, entry["exact_key"].as_str().unwrap(), "{text:?}");
             let normalised = column("normalized_text");
-            assert_eq!(normalised.as_string::<i64>().value(row), entry["normalized_words"], "{text:?}");
+            assert_eq!(
+                normalised.as_string::<i64>().value(row),
+                entry["normalized_words"],
+                "{text:?}"
+            );
             assert_eq!(number("token_count"), entry["token_count"], "{text:?}");
             assert_eq!(number("unique_tokens"), entry["unique_tokens"], "{text:?}");
-            assert_eq!(serde_json::json!(texts(list("shingle_set"))), entry["shingle_set"]);
+            assert_eq!(
+                serde_json::json!(texts(list("shingle_set"))),
+                entry["shingle_set"]
+            );
             assert_eq!(
                 serde_json::json!(numbers(list("shingle_hashes"))),
                 entry["shingle_hashes_xxh3_64"]
             );
-            assert_eq!(serde_json::json!(numbers(list("signature"))), entry["signature"]);
-            assert_eq!(serde_json::json!(texts(list("lsh_bands"))), entry["lsh_bands"]);
+            assert_eq!(
+                serde_json::json!(numbers(list("signature"))),
+                entry["signature"]
+            );
+            assert_eq!(
+                serde_json::json!(texts(list("lsh_bands"))),
+                entry["lsh_bands"]
+            );
             seen += 1;
         }
     }

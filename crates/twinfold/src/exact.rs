@@ -31,55 +31,74 @@ pub struct ExactText {
 /// The exact key of `text`. `buffer` is scratch space, reused from text to text.
 pub fn exact_text(text: &str, buffer: &mut Vec<u8>) -> ExactText {
     buffer.clear();
-    let stable;
-    if text.is_ascii() {
-        collapse_ascii(text.as_bytes(), buffer);
-        stable = true;
+    // ASCII is in every normalisation form.
+    let composed = if text.is_ascii() {
+        Cow::Borrowed(text)
     } else {
-        let composed = ComposingNormalizer::new_nfkc().normalize(text);
-        // NFKC turns some spaces into others: only what is no white space on both sides counts.
-        stable = match &composed {
-            Cow::Borrowed(_) => true,
-            Cow::Owned(composed) => {
-                let visible = |text: &'_ str| -> Vec<char> {
-                    text.chars()
-                        .map(|c| if is_white_space(c) { ' ' } else { c })
-                        .collect()
-                };
-                visible(composed) == visible(text)
-            }
-        };
-        let mut pending = false;
-        for character in composed.chars() {
-            if is_white_space(character) {
-                pending = true;
-                continue;
-            }
-            if pending && !buffer.is_empty() {
-                buffer.push(b' ');
-            }
-            pending = false;
-            buffer.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-    }
+        ComposingNormalizer::new_nfkc().normalize(text)
+    };
+    let stable = match &composed {
+        Cow::Borrowed(_) => true,
+        Cow::Owned(composed) => same_but_for_white_space(text, composed),
+    };
+    collapse(&composed, buffer);
     ExactText {
         key: Sha256::digest(&*buffer).into(),
         stable,
     }
 }
 
+/// Whether two texts have the same characters, any white space being as good as any other: NFKC
+/// turns some spaces into others, which no tokeniser minds.
+fn same_but_for_white_space(left: &str, right: &str) -> bool {
+    let plain = |character| {
+        if is_white_space(character) {
+            ' '
+        } else {
+            character
+        }
+    };
+    left.chars().map(plain).eq(right.chars().map(plain))
+}
+
+/// Appends `text` to `out` with every run of white space as one space, and none at the ends. `out`
+/// must be empty.
+fn collapse(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let ascii = bytes[at..].iter().position(|b| !b.is_ascii());
+        let ascii = ascii.unwrap_or(bytes.len() - at);
+        collapse_ascii(&bytes[at..at + ascii], out);
+        at += ascii;
+        let rest = &text[at..];
+        let other = rest.bytes().position(|b| b.is_ascii());
+        let other = &rest[..other.unwrap_or(rest.len())];
+        for character in other.chars() {
+            if !is_white_space(character) {
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            } else if out.last().is_some_and(|&last| last != b' ') {
+                out.push(b' ');
+            }
+        }
+        at += other.len();
+    }
+    if out.last() == Some(&b' ') {
+        out.pop();
+    }
+}
+
+/// The same for a run of ASCII in the middle of a text, without a branch that depends on the data.
 fn collapse_ascii(bytes: &[u8], out: &mut Vec<u8>) {
-    out.resize(bytes.len() + 1, 0);
-    let (mut length, mut visible_before) = (0, 0usize);
+    let mut length = out.len();
+    // A space is written once, after something visible.
+    let mut visible_before = usize::from(out.last().is_some_and(|&last| last != b' '));
+    out.resize(length + bytes.len() + 1, 0);
     for &byte in bytes {
-        let visible = usize::from(!(matches!(byte, 9..=13 | 28..=32)));
+        let visible = usize::from(!matches!(byte, 9..=13 | 28..=32));
         out[length] = if visible == 1 { byte } else { b' ' };
-        // A space is written once, after something visible.
         length += visible | visible_before;
         visible_before = visible;
-    }
-    if visible_before == 0 && length > 0 {
-        length -= 1;
     }
     out.truncate(length);
 }

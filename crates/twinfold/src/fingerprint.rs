@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
+use crate::sort::sort_distinct;
 use crate::text::{NormalisedText, Tokenizer, number_keys, shingle_hash, shingles};
 
 /// How a document came by its shingle set.
@@ -108,6 +109,7 @@ pub struct Fingerprinter {
     scratch: Vec<u8>,
     spans: Vec<(u64, u32)>,
     mixed: Vec<u64>,
+    counts: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -141,6 +143,7 @@ impl Fingerprinter {
             scratch: Vec::new(),
             spans: Vec::new(),
             mixed: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
@@ -183,9 +186,11 @@ impl Fingerprinter {
             batch
                 .hashes
                 .extend(shingles(&self.normalised, self.shingle_size).map(shingle_hash));
-            let hashes = &mut batch.hashes[start..];
-            hashes.sort_unstable();
-            let distinct = dedup_sorted(hashes);
+            let distinct = sort_distinct(
+                &mut batch.hashes[start..],
+                &mut self.mixed,
+                &mut self.counts,
+            );
             batch.hashes.truncate(start + distinct);
         }
         batch.set_ends.push(batch.hashes.len());
@@ -253,18 +258,6 @@ impl Fingerprinter {
             batch.number_keys.push(0);
         }
     }
-}
-
-/// Moves the distinct elements of a sorted slice to its front and returns how many there are.
-fn dedup_sorted(values: &mut [u64]) -> usize {
-    let mut distinct = 0;
-    for index in 0..values.len() {
-        if index == 0 || values[index] != values[distinct - 1] {
-            values[distinct] = values[index];
-            distinct += 1;
-        }
-    }
-    distinct
 }
 
 /// Two independent sums over the elements: equal sets have equal digests, and unequal ones differ

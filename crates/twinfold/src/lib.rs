@@ -40,6 +40,7 @@ pub mod represent;
 pub mod score;
 pub mod sets;
 pub mod sketch;
+mod sort;
 pub mod text;
 pub mod threshold;
 

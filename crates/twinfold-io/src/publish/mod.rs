@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
+use rayon::prelude::*;
 use serde::Serialize;
 use twinfold::Outcome;
 
@@ -292,7 +293,8 @@ pub struct Publication<'a> {
 }
 
 /// Writes the relations of `set`, and the rejected records where there are any, to the staging
-/// folder of `folder`. `progress` is told each relation before it is written.
+/// folder of `folder`. Relations
+/// are written in parallel on the current pool. `progress` is told each one that is done.
 pub fn publish(
     publication: Publication<'_>,
     set: &PublishSet,
@@ -302,11 +304,9 @@ pub fn publish(
     let source = Labels::new(publication.documents, "source");
     let domain = Labels::new(publication.documents, "domain");
     let context = Context { publication, source, domain };
-    let mut files = Vec::new();
-    for &relation in set.relations() {
-        progress(relation.name());
+    let write = |&relation: &Relation| {
         let path = folder.staged(relation.file_name());
-        files.push(match relation {
+        let file = match relation {
             Relation::DedupedDocuments => parquet_relations::deduped_documents(&context, &path),
             Relation::RemovedDocuments => parquet_relations::removed_documents(&context, &path),
             Relation::Fingerprinted => parquet_relations::fingerprinted(&context, &path),
@@ -326,10 +326,14 @@ pub fn publish(
             Relation::DuplicateSummary => csv_relations::duplicate_summary(&context, &path),
             Relation::EmptyDocuments => csv_relations::empty_documents(&context, &path),
             Relation::CollisionBuckets => csv_relations::collision_buckets(&context, &path),
-        }?);
-    }
+        }?;
+        progress(relation.name());
+        Ok(file)
+    };
+    // The relations are independent of each other; the largest come first.
+    let mut files: Vec<OutputFile> =
+        set.relations().par_iter().with_max_len(1).map(write).collect::<Result<_, PublishError>>()?;
     if !publication.documents.rejected().is_empty() {
-        progress("rejected");
         files.push(csv_relations::rejected(&context, &folder.staged(REJECTED))?);
     }
     Ok(files)

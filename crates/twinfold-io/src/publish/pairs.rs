@@ -37,6 +37,10 @@ pub(super) fn signature_overlap(outcome: &Outcome, pair: &ScoredPair) -> Option<
 
 fn signature_agreement(outcome: &Outcome, pair: &ScoredPair) -> Option<(u64, u64)> {
     let sets = outcome.sets();
+    if pair.left == pair.right {
+        let lanes = sets.signature(pair.left).len() as u64;
+        return (lanes > 0).then_some((lanes, lanes));
+    }
     let (left, right) = (sets.signature(pair.left), sets.signature(pair.right));
     let equal = left.iter().zip(right).filter(|(a, b)| a == b).count();
     (!left.is_empty()).then_some((equal as u64, left.len() as u64))
