@@ -113,7 +113,13 @@ pub(crate) fn resolve(written: Settings, file: Option<&Path>) -> Result<Resolved
 }
 
 fn table(settings: &Settings) -> Result<toml::Table, Fault> {
-    toml::Table::try_from(settings).map_err(Fault::new)
+    // All that a setting may be and TOML cannot hold.
+    toml::Table::try_from(settings).map_err(|_| {
+        Fault::new(format!(
+            "a setting is a number above {}, the largest that there may be",
+            i64::MAX
+        ))
+    })
 }
 
 fn read_file(path: &Path) -> Result<toml::Table, Fault> {

@@ -26,6 +26,8 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
     let out = resolved
         .out
         .as_deref()
+        // A script whose variable is unset does not mean the working folder.
+        .filter(|out| !out.as_os_str().is_empty())
         .ok_or_else(|| Fault::new("no output folder was named").hint("add --out DIR"))?;
     let input = Input::open(resolved.source.clone())?;
     let pool = rayon::ThreadPoolBuilder::new()
@@ -103,7 +105,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         edges_listed: listing_name(outcome.listing()).into(),
         records,
         counts: outcome.counts().clone(),
-        unreadable_dates: outcome.keep_order().unreadable_dates.clone(),
+        dates: outcome.keep_order().dates,
         renamed_columns: renamed_columns(&documents.column_names()),
         environment: Environment {
             engine: "local",
@@ -130,7 +132,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         guarantee: outcome.guarantee(),
         recall: outcome.recall(),
         threshold: resolved.config.threshold.to_string(),
-        unreadable_dates: &manifest.unreadable_dates,
+        dates: manifest.dates,
         sources_losing_most: sources.map_or_else(Vec::new, |s| LostMost::of(&s.counts(&outcome))),
         renamed_columns: &manifest.renamed_columns,
         stage_times: &stage_times,

@@ -10,6 +10,7 @@ use twinfold::candidates::{Guarantee, JoinEdges};
 use twinfold::config::{Candidates, Config};
 use twinfold::outcome::Counts;
 use twinfold::recall::ExpectedRecall;
+use twinfold::represent::DateCounts;
 use twinfold_io::publish::{FileEntry, LabelCounts, Records, StageTime};
 
 /// What a run says of itself.
@@ -24,7 +25,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) guarantee: Guarantee,
     pub(crate) recall: &'a ExpectedRecall,
     pub(crate) threshold: String,
-    pub(crate) unreadable_dates: &'a [(String, u64)],
+    pub(crate) dates: Option<DateCounts>,
     pub(crate) sources_losing_most: Vec<LostMost>,
     pub(crate) renamed_columns: &'a [(String, String)],
     pub(crate) stage_times: &'a [StageTime],
@@ -210,11 +211,17 @@ impl Summary<'_> {
                 count(lost.documents)
             )?;
         }
-        for (column, bad) in self.unreadable_dates {
+        if let Some(DateCounts {
+            missing,
+            unreadable,
+        }) = self.dates
+            && missing + unreadable > 0
+        {
             writeln!(
                 text,
-                "warning      {} values of {column} are no dates; they sort last in the keep rule",
-                count(*bad)
+                "dates        {} documents have none, {} have something that is no date: they sort last in the keep rule",
+                count(missing),
+                count(unreadable)
             )?;
         }
         if records.rejected > 0 {

@@ -13,14 +13,23 @@ use common::corpus::{Numbers, Record, corpus, encode};
 use common::{Bench, assert_same, relations};
 
 /// Writes the records as `shards` files of these formats in turn, and returns their names.
-fn shards(bench: &Bench, folder: &str, endings: &[&str], records: &[Record], shards: usize) -> Vec<String> {
+fn shards(
+    bench: &Bench,
+    folder: &str,
+    endings: &[&str],
+    records: &[Record],
+    shards: usize,
+) -> Vec<String> {
     let size = records.len().div_ceil(shards);
     records
         .chunks(size)
         .enumerate()
         .map(|(number, shard)| {
             let ending = endings[number % endings.len()];
-            bench.write(&format!("{folder}/{number}.{ending}"), encode(ending, shard))
+            bench.write(
+                &format!("{folder}/{number}.{ending}"),
+                encode(ending, shard),
+            )
         })
         .collect()
 }
@@ -39,20 +48,35 @@ fn formats_cuts_orders_and_threads() {
     let records = corpus(160);
     let mut shuffled = records.clone();
     Numbers(3).shuffle(&mut shuffled);
-    let mixed = ["jsonl", "csv.gz", "parquet", "tsv", "ndjson.zst", "pq", "json.gz"];
+    let mixed = [
+        "jsonl",
+        "csv.gz",
+        "parquet",
+        "tsv",
+        "ndjson.zst",
+        "pq",
+        "json.gz",
+    ];
     let mut layouts = vec![
-        ("shuffled", shards(&bench, "shuffled", &["jsonl"], &shuffled, 1)),
+        (
+            "shuffled",
+            shards(&bench, "shuffled", &["jsonl"], &shuffled, 1),
+        ),
         ("seven", shards(&bench, "seven", &["jsonl"], &shuffled, 7)),
         ("mixed", shards(&bench, "mixed", &mixed, &shuffled, 7)),
         ("folder", vec![bench.name("mixed")]),
         ("pattern", vec![bench.name("seven/*.jsonl")]),
     ];
-    for ending in ["csv", "tsv.gz", "csv.zst", "jsonl.gz", "json.zst", "parquet"] {
+    for ending in [
+        "csv", "tsv.gz", "csv.zst", "jsonl.gz", "json.zst", "parquet",
+    ] {
         layouts.push((ending, shards(&bench, ending, &[ending], &records, 1)));
     }
     let one = shards(&bench, "one", &["jsonl"], &records, 1);
     let expected = published(&bench, &one, &["--threads", "1"]);
-    let clusters = String::from_utf8_lossy(&expected["duplicate_pairs.csv"]).lines().count();
+    let clusters = String::from_utf8_lossy(&expected["duplicate_pairs.csv"])
+        .lines()
+        .count();
     assert!(clusters > 50, "the corpus has duplicates");
     for (layout, inputs) in layouts {
         for threads in ["1", "2", "5"] {
@@ -69,12 +93,29 @@ fn every_generator_listing_linkage_and_tokenizer() {
     let mut shuffled = records.clone();
     Numbers(5).shuffle(&mut shuffled);
     let one = shards(&bench, "one", &["csv"], &records, 1);
-    let mixed = shards(&bench, "mixed", &["parquet", "jsonl.gz", "csv"], &shuffled, 5);
+    let mixed = shards(
+        &bench,
+        "mixed",
+        &["parquet", "jsonl.gz", "csv"],
+        &shuffled,
+        5,
+    );
     let settings: &[&[&str]] = &[
         &["--edges", "all"],
         &["--edges", "spanning"],
         &["--linkage", "star"],
-        &["--linkage", "star", "--edges", "all", "--threshold", "0.3", "--bands", "32", "--rows", "2"],
+        &[
+            "--linkage",
+            "star",
+            "--edges",
+            "all",
+            "--threshold",
+            "0.3",
+            "--bands",
+            "32",
+            "--rows",
+            "2",
+        ],
         &["--hash-family", "blake2b"],
         &["--preset", "tutorial"],
         &["--target-recall", "0.99", "--threshold", "0.5"],
@@ -84,13 +125,37 @@ fn every_generator_listing_linkage_and_tokenizer() {
         &["--shingle-size", "1"],
         &["--keep-numbers"],
         &["--max-pairs", "1"],
-        &["--keep", "source=[curated,forum], note, crawled_at, doc_id desc"],
+        &[
+            "--keep",
+            "source=[curated,forum], note, crawled_at, doc_id desc",
+        ],
         &["--candidates", "blocking"],
-        &["--candidates", "blocking", "--block-by", "prefix-tokens", "--edges", "spanning"],
+        &[
+            "--candidates",
+            "blocking",
+            "--block-by",
+            "prefix-tokens",
+            "--edges",
+            "spanning",
+        ],
         &["--candidates", "blocking", "--block-by", "title-trigrams"],
         &["--candidates", "blocking", "--block-by", "length"],
-        &["--candidates", "blocking", "--block-by", "length", "--edges", "spanning"],
-        &["--candidates", "blocking", "--block-by", "domain", "--linkage", "star"],
+        &[
+            "--candidates",
+            "blocking",
+            "--block-by",
+            "length",
+            "--edges",
+            "spanning",
+        ],
+        &[
+            "--candidates",
+            "blocking",
+            "--block-by",
+            "domain",
+            "--linkage",
+            "star",
+        ],
         &["--candidates", "blocking", "--block-by", "note"],
     ];
     for &setting in settings {
@@ -104,11 +169,25 @@ fn every_generator_listing_linkage_and_tokenizer() {
 fn spanning_edges_give_the_clusters_of_all_edges() {
     let bench = Bench::new();
     let inputs = shards(&bench, "in", &["jsonl"], &corpus(100), 3);
-    for setting in [&["--bands", "16", "--rows", "4"][..], &["--candidates", "blocking", "--block-by", "length"]] {
+    for setting in [
+        &["--bands", "16", "--rows", "4"][..],
+        &["--candidates", "blocking", "--block-by", "length"],
+    ] {
         let all = published(&bench, &inputs, &[setting, &["--edges", "all"]].concat());
-        let spanning = published(&bench, &inputs, &[setting, &["--edges", "spanning"]].concat());
-        for relation in ["clusters.csv", "deduped_documents.parquet", "source_summary.csv"] {
-            assert!(all[relation] == spanning[relation], "{relation} of {setting:?}");
+        let spanning = published(
+            &bench,
+            &inputs,
+            &[setting, &["--edges", "spanning"]].concat(),
+        );
+        for relation in [
+            "clusters.csv",
+            "deduped_documents.parquet",
+            "source_summary.csv",
+        ] {
+            assert!(
+                all[relation] == spanning[relation],
+                "{relation} of {setting:?}"
+            );
         }
     }
 }
@@ -116,15 +195,33 @@ fn spanning_edges_give_the_clusters_of_all_edges() {
 #[test]
 fn a_written_id_order_does_not_depend_on_the_locale() {
     let bench = Bench::new();
-    let ids = ["b", "B", "a", "\u{e4}", "10", "9", "a b", "a\u{301}", "\u{10ffff}", "\u{fffd}", ""];
+    let ids = [
+        "b",
+        "B",
+        "a",
+        "\u{e4}",
+        "10",
+        "9",
+        "a b",
+        "a\u{301}",
+        "\u{10ffff}",
+        "\u{fffd}",
+        "",
+    ];
     let rows: Vec<String> = ids
         .iter()
         .filter(|id| !id.is_empty())
-        .map(|id| serde_json::json!({"id": id, "text": "one text for all of these ids"}).to_string())
+        .map(|id| {
+            serde_json::json!({"id": id, "text": "one text for all of these ids"}).to_string()
+        })
         .collect();
     let input = bench.write("ids.jsonl", rows.join("\n"));
     bench.run(&[&input], "out", &["--quiet"]).success();
-    let members: Vec<String> = bench.csv("out", "clusters").iter().map(|row| row[1].to_owned()).collect();
+    let members: Vec<String> = bench
+        .csv("out", "clusters")
+        .iter()
+        .map(|row| row[1].to_owned())
+        .collect();
     let mut sorted: Vec<&str> = ids.into_iter().filter(|id| !id.is_empty()).collect();
     sorted.sort_unstable();
     assert_eq!(members, sorted);

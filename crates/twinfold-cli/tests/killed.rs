@@ -35,8 +35,8 @@ fn committed(folder: &Path) -> bool {
     manifest
 }
 
-/// Signs that a run has come so far.
-fn signs(out: &Path) -> Vec<(&'static str, Box<dyn FnMut() -> bool>)> {
+/// Signs that a run whose last file is `last` has come so far.
+fn signs(out: &Path, last: &str) -> Vec<(&'static str, Box<dyn FnMut() -> bool>)> {
     let there = |name: &str| {
         let path = out.join(name);
         Box::new(move || path.exists()) as Box<dyn FnMut() -> bool>
@@ -44,12 +44,21 @@ fn signs(out: &Path) -> Vec<(&'static str, Box<dyn FnMut() -> bool>)> {
     vec![
         ("the lock", there(".twinfold-lock")),
         ("the staging folder", there(".twinfold-staging")),
-        ("the first file", there(".twinfold-staging/deduped_documents.parquet")),
-        ("a later file", there(".twinfold-staging/collision_buckets.csv")),
-        ("the manifest, staged", there(".twinfold-staging/manifest.json")),
-        ("the list of the commit", there(".twinfold-staging/committing.json")),
+        (
+            "the first file",
+            there(".twinfold-staging/deduped_documents.parquet"),
+        ),
+        ("the last file", there(&format!(".twinfold-staging/{last}"))),
+        (
+            "the manifest, staged",
+            there(".twinfold-staging/manifest.json"),
+        ),
+        (
+            "the list of the commit",
+            there(".twinfold-staging/committing.json"),
+        ),
         ("a file in place", there("deduped_documents.parquet")),
-        ("the last file in place", there("source_documents.parquet")),
+        ("the last file in place", there(last)),
         ("the manifest in place", there("manifest.json")),
     ]
 }
@@ -66,17 +75,32 @@ impl Case {
         let bench = Bench::new();
         let input = bench.write("in.jsonl", encode("jsonl", &corpus(families)));
         let start = Instant::now();
-        bench.run(&[&input], "whole", &["--quiet", "--publish", "all"]).success();
+        bench
+            .run(&[&input], "whole", &["--quiet", "--publish", "all"])
+            .success();
         let time = start.elapsed();
         let whole = relations(&bench.path("whole"));
-        Self { bench, input, whole, time }
+        Self {
+            bench,
+            input,
+            whole,
+            time,
+        }
     }
 
     /// Runs, kills when `enough` says so, and checks what is left; then runs again.
     fn kill(&self, out: &str, what: &str, enough: &mut dyn FnMut(Duration) -> bool) -> bool {
         let folder = self.bench.path(out);
         let name = self.bench.name(out);
-        let arguments = ["run", &self.input, "--out", &name, "--quiet", "--publish", "all"];
+        let arguments = [
+            "run",
+            &self.input,
+            "--out",
+            &name,
+            "--quiet",
+            "--publish",
+            "all",
+        ];
         killed(&arguments, enough);
         let whole = committed(&folder);
         if !whole {
@@ -101,7 +125,8 @@ fn at_any_time() {
         let share = (f64::from(round) + numbers.below(1000) as f64 / 1000.0) / f64::from(rounds);
         let delay = case.time.mul_f64(share * 1.1);
         let what = format!("killed after {delay:?} of {:?}", case.time);
-        commits += u32::from(case.kill(&format!("out{round}"), &what, &mut |passed| passed >= delay));
+        commits +=
+            u32::from(case.kill(&format!("out{round}"), &what, &mut |passed| passed >= delay));
     }
     println!("{commits} of {rounds} runs had committed");
     assert!(commits < rounds as u32);
@@ -110,10 +135,12 @@ fn at_any_time() {
 #[test]
 fn on_sight_of_every_step() {
     let case = Case::new(60);
-    for (at, (what, _)) in signs(Path::new("")).iter().enumerate() {
+    for (at, (what, _)) in signs(Path::new(""), "").iter().enumerate() {
         for round in 0..3u32 {
             let out = format!("out-{at}-{round}");
-            let mut sign = signs(&case.bench.path(&out)).swap_remove(at).1;
+            let mut sign = signs(&case.bench.path(&out), "source_documents.parquet")
+                .swap_remove(at)
+                .1;
             let mut seen: Option<Instant> = None;
             let delay = Duration::from_micros(u64::from(round) * 700);
             case.kill(&out, what, &mut |_| {
@@ -130,17 +157,24 @@ fn on_sight_of_every_step() {
 fn while_it_replaces_an_earlier_run() {
     let case = Case::new(60);
     let bench = &case.bench;
-    let other = bench.write("other.csv", "doc_id,body\n1,a b c d e f\n2,a b c d e f\n3\n");
-    for (at, (what, _)) in signs(Path::new("")).iter().enumerate().skip(3) {
+    let other = bench.write(
+        "other.csv",
+        "doc_id,body\n1,a b c d e f\n2,a b c d e f\n3\n",
+    );
+    for (at, (what, _)) in signs(Path::new(""), "").iter().enumerate().skip(3) {
         for round in 0..3u32 {
             let out = format!("out-{at}-{round}");
             // The earlier run has files that the later one lacks.
-            bench.run(&[&other], &out, &["--quiet", "--publish", "all"]).success();
+            bench
+                .run(&[&other], &out, &["--quiet", "--publish", "all"])
+                .success();
             bench.write(&format!("{out}/labels.csv"), "mine");
             let earlier = files(&bench.path(&out));
             let name = bench.name(&out);
             let arguments = ["run", &case.input, "--out", &name, "--quiet", "--overwrite"];
-            let mut sign = signs(&bench.path(&out)).swap_remove(at).1;
+            let mut sign = signs(&bench.path(&out), "empty_documents.csv")
+                .swap_remove(at)
+                .1;
             let mut gone = false;
             let mut seen: Option<Instant> = None;
             let manifest = bench.path(&out).join("manifest.json");
@@ -153,13 +187,20 @@ fn while_it_replaces_an_earlier_run() {
                 }
                 seen.is_some_and(|seen| seen.elapsed() >= delay)
             });
-            if committed(&bench.path(&out)) && at < 5 {
-                let left = files(&bench.path(&out));
+            // Where the earlier manifest still is, so is everything that it lists.
+            let left = files(&bench.path(&out));
+            if committed(&bench.path(&out)) && left["manifest.json"] == earlier["manifest.json"] {
                 for (name, bytes) in &earlier {
-                    assert!(left[name] == *bytes, "{what}: {name} of the earlier run has changed");
+                    assert!(
+                        left[name] == *bytes,
+                        "{what}: {name} of the earlier run has changed"
+                    );
                 }
             }
-            assert_eq!(std::fs::read(bench.path(&out).join("labels.csv")).unwrap(), b"mine");
+            assert_eq!(
+                std::fs::read(bench.path(&out).join("labels.csv")).unwrap(),
+                b"mine"
+            );
             twinfold(&arguments).success();
             let mut found = relations(&bench.path(&out));
             found.remove("labels.csv").unwrap();
@@ -170,7 +211,10 @@ fn while_it_replaces_an_earlier_run() {
                 files.remove("manifest.json");
             }
             assert_same(&found, &expected, what);
-            assert!(!found.contains_key("fingerprinted.parquet") && !found.contains_key("rejected.jsonl"));
+            assert!(
+                !found.contains_key("fingerprinted.parquet")
+                    && !found.contains_key("rejected.jsonl")
+            );
             twinfold(&["verify", &name]).success();
         }
     }

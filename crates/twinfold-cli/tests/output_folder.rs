@@ -35,8 +35,14 @@ fn failures(bench: &Bench) -> Vec<(Vec<String>, &'static str)> {
         (list(&[&good, "--threshold", "1.5"]), "threshold"),
         (list(&[&good, "--bands", "9"]), "hash values"),
         (list(&[&good, "--keep", "colour desc"]), "colour"),
-        (list(&[&good, "--candidates", "blocking", "--block-by", "colour"]), "colour"),
-        (list(&[&good, "--edges", "all", "--max-pairs", "1"]), "budget"),
+        (
+            list(&[&good, "--candidates", "blocking", "--block-by", "colour"]),
+            "colour",
+        ),
+        (
+            list(&[&good, "--edges", "all", "--max-pairs", "1"]),
+            "budget",
+        ),
         (list(&[&good, "--expect", &expected]), "counts.kept"),
         (list(&[&good, "--expect", &absent]), "absent.csv"),
         (list(&[&good, "--source-column", "colour"]), "colour"),
@@ -71,7 +77,9 @@ fn a_run_that_fails_leaves_a_folder_as_it_was() {
     std::fs::create_dir(bench.path("empty")).unwrap();
     let failures = failures(&bench);
     let good = bench.name("good.jsonl");
-    bench.run(&[&good], "full", &["--quiet", "--publish", "all"]).success();
+    bench
+        .run(&[&good], "full", &["--quiet", "--publish", "all"])
+        .success();
     bench.write("full/labels.csv", "id,label\n");
     let before = files(&bench.path("full"));
     for (arguments, said) in failures {
@@ -92,12 +100,16 @@ fn a_folder_with_anything_in_it_is_refused_untouched() {
         bench.write(&format!("{folder}/{name}"), "mine");
         let before = files(&bench.path(&folder));
         let first = name.split('/').next().unwrap();
-        bench.run(&[&good], &folder, &[]).fault_with(&["not empty", first, "--overwrite"]);
+        bench
+            .run(&[&good], &folder, &[])
+            .fault_with(&["not empty", first, "--overwrite"]);
         assert_same(&files(&bench.path(&folder)), &before, name);
     }
     bench.run(&[&good], "earlier", &["--quiet"]).success();
     let before = files(&bench.path("earlier"));
-    bench.run(&[&good], "earlier", &["--quiet"]).fault_with(&["not empty"]);
+    bench
+        .run(&[&good], "earlier", &["--quiet"])
+        .fault_with(&["not empty"]);
     assert_same(&files(&bench.path("earlier")), &before, "an earlier run");
 }
 
@@ -108,26 +120,45 @@ fn overwrite_replaces_the_files_of_a_run_and_nothing_else() {
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(30)));
     bench.run(&[&good], "fresh", &["--quiet"]).success();
 
-    bench.run(&[&bad], "out", &["--quiet", "--publish", "all"]).success();
+    bench
+        .run(&[&bad], "out", &["--quiet", "--publish", "all"])
+        .success();
     assert!(bench.path("out/rejected.jsonl").exists());
-    let mine = ["labels.csv", "notes.md", "sub/scored_pairs.parquet", ".git/config", "clusters.csv.bak"];
+    let mine = [
+        "labels.csv",
+        "notes.md",
+        "sub/scored_pairs.parquet",
+        ".git/config",
+        "clusters.csv.bak",
+    ];
     for name in mine {
         bench.write(&format!("out/{name}"), format!("{name} of a person"));
     }
-    bench.run(&[&good], "out", &["--quiet", "--overwrite"]).success();
+    bench
+        .run(&[&good], "out", &["--quiet", "--overwrite"])
+        .success();
     let mut found = relations(&bench.path("out"));
     for name in mine {
-        assert_eq!(found.remove(name).unwrap(), format!("{name} of a person").as_bytes());
+        assert_eq!(
+            found.remove(name).unwrap(),
+            format!("{name} of a person").as_bytes()
+        );
     }
     found.retain(|name, _| !name.ends_with('/'));
-    assert_same(&found, &relations(&bench.path("fresh")), "nothing of the run before is left");
+    assert_same(
+        &found,
+        &relations(&bench.path("fresh")),
+        "nothing of the run before is left",
+    );
 
     // Nothing that a manifest says makes the run reach outside of the folder.
     bench.write("outside.txt", "mine");
     let manifest = std::fs::read_to_string(bench.path("out/manifest.json")).unwrap();
     let manifest = manifest.replace("clusters.csv", "../outside.txt");
     bench.write("out/manifest.json", manifest);
-    bench.run(&[&good], "out", &["--quiet", "--overwrite"]).success();
+    bench
+        .run(&[&good], "out", &["--quiet", "--overwrite"])
+        .success();
     assert!(bench.path("outside.txt").exists());
     twinfold(&["verify", &bench.name("out")]).success();
 }
@@ -140,8 +171,12 @@ fn nothing_hidden_remains_and_the_files_are_those_of_the_manifest() {
     for publish in ["release", "all", "clusters", "clusters,scored_pairs"] {
         let out = format!("out-{publish}");
         let summary = bench.summary(&[&good, &bad], &out, &["--publish", publish]);
-        let mut listed: Vec<&str> =
-            summary["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
+        let mut listed: Vec<&str> = summary["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["name"].as_str().unwrap())
+            .collect();
         listed.sort_unstable();
         let found = files(&bench.path(&out));
         assert_eq!(found.keys().collect::<Vec<_>>(), listed);
@@ -154,18 +189,25 @@ fn places_where_no_folder_can_be() {
     let bench = Bench::new();
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(5)));
     let file = bench.write("file", "mine");
-    bench.run(&[&good], "file", &[]).fault_with(&["file is not a folder", "--out"]);
-    bench.run(&[&good], "file", &["--overwrite"]).fault_with(&["is not a folder"]);
-    bench.run(&[&good], "file/below", &[]).fault_with(&["cannot write to the output folder", "file/below"]);
+    bench
+        .run(&[&good], "file", &[])
+        .fault_with(&["file is not a folder", "--out"]);
+    bench
+        .run(&[&good], "file", &["--overwrite"])
+        .fault_with(&["is not a folder"]);
+    bench
+        .run(&[&good], "file/below", &[])
+        .fault_with(&["cannot write to the output folder", "file/below"]);
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
     if Path::new("/proc/self").exists() {
         twinfold(&["run", &good, "--out", "/proc/twinfold"]).fault_with(&["/proc/twinfold"]);
     }
     // An unset variable in a script is no order to write into the working folder.
     let mut empty = command(&["run", &good, "--out", "", "--overwrite"]);
-    std::fs::create_dir(bench.path("here")).unwrap();
-    ended(empty.current_dir(bench.path("here")).spawn().unwrap()).fault_with(&["--out"]);
-    assert!(files(&bench.path("here")).is_empty());
+    bench.write("here/manifest.json", "{}");
+    ended(empty.current_dir(bench.path("here")).spawn().unwrap())
+        .fault_with(&["no output folder", "--out"]);
+    assert_eq!(files(&bench.path("here"))["manifest.json"], b"{}");
     twinfold(&["run", &good]).fault_with(&["no output folder", "--out"]);
 }
 
@@ -174,10 +216,18 @@ fn a_folder_of_any_form() {
     let bench = Bench::new();
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(5)));
     std::fs::create_dir(bench.path("here")).unwrap();
-    for out in ["plain", "./a/../a/b", "deep/er/and/deeper/", "sp ace \u{fc}\u{4e2d}'\""] {
+    for out in [
+        "plain",
+        "./a/../a/b",
+        "deep/er/and/deeper/",
+        "sp ace \u{fc}\u{4e2d}'\"",
+    ] {
         let mut started = command(&["run", &good, "--out", out, "--quiet"]);
         ended(started.current_dir(bench.path("here")).spawn().unwrap()).success();
-        assert!(bench.path("here").join(out).join("manifest.json").exists(), "{out}");
+        assert!(
+            bench.path("here").join(out).join("manifest.json").exists(),
+            "{out}"
+        );
     }
     #[cfg(unix)]
     {
@@ -199,21 +249,32 @@ fn of_two_runs_at_once_the_second_is_told() {
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(5)));
     let out = bench.name("out");
     // It waits for its input, and has the folder.
-    let mut first = command(&["run", "-", "--out", &out, "--quiet"]).spawn().unwrap();
+    let mut first = command(&["run", "-", "--out", &out, "--quiet"])
+        .spawn()
+        .unwrap();
     let start = Instant::now();
     while !bench.path("out/.twinfold-staging").exists() {
-        assert!(start.elapsed() < Duration::from_secs(20), "the first run never began");
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "the first run never began"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     for extra in [&[][..], &["--overwrite"]] {
-        bench.run(&[&good], "out", extra).fault_with(&["another run", "wait for it"]);
+        bench
+            .run(&[&good], "out", extra)
+            .fault_with(&["another run", "wait for it"]);
     }
     let mut input = first.stdin.take().unwrap();
     input.write_all(&encode("jsonl", &corpus(5))).unwrap();
     drop(input);
     ended(first).success();
     bench.run(&[&good], "alone", &["--quiet"]).success();
-    assert_same(&relations(&bench.path("out")), &relations(&bench.path("alone")), "the first run");
+    assert_same(
+        &relations(&bench.path("out")),
+        &relations(&bench.path("alone")),
+        "the first run",
+    );
 }
 
 /// A small file system, unmounted at the end.
@@ -230,7 +291,9 @@ fn a_full_disk_leaves_what_was_there() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("disk")).unwrap();
     let disk = bench.name("disk");
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "tmpfs", &disk]).output();
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=512k", "tmpfs", &disk])
+        .output();
     if !mount.is_ok_and(|mount| mount.status.success()) {
         println!("skipped: no file system of 512 KiB can be mounted here");
         return;
@@ -238,12 +301,20 @@ fn a_full_disk_leaves_what_was_there() {
     let _mounted = Mounted(disk);
     let small = bench.write("small.jsonl", encode("jsonl", &corpus(20)));
     let large = bench.write("large.jsonl", encode("jsonl", &corpus(2500)));
-    let said = bench.run(&[&large], "disk/out", &["--publish", "all"]).fault_with(&["cannot write"]);
+    let said = bench
+        .run(&[&large], "disk/out", &["--publish", "all"])
+        .fault_with(&["cannot write"]);
     assert!(said.contains("hint: look at the free space"), "{said}");
-    assert!(files(&bench.path("disk")).is_empty(), "{:?}", files(&bench.path("disk")).keys());
+    assert!(
+        files(&bench.path("disk")).is_empty(),
+        "{:?}",
+        files(&bench.path("disk")).keys()
+    );
     bench.run(&[&small], "disk/out", &["--quiet"]).success();
     let before = files(&bench.path("disk"));
-    bench.run(&[&large], "disk/out", &["--publish", "all", "--overwrite"]).fault_with(&["cannot write"]);
+    bench
+        .run(&[&large], "disk/out", &["--publish", "all", "--overwrite"])
+        .fault_with(&["cannot write"]);
     assert_same(&files(&bench.path("disk")), &before, "the earlier run");
 }
 
@@ -252,7 +323,9 @@ fn damage_to_any_file_is_noticed() {
     let bench = Bench::new();
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(40)));
     let bad = bench.write("bad.csv", "doc_id,body\nx,a b c\ny\n");
-    bench.run(&[&good, &bad], "out", &["--quiet", "--publish", "all"]).success();
+    bench
+        .run(&[&good, &bad], "out", &["--quiet", "--publish", "all"])
+        .success();
     let out = bench.name("out");
     let verify = || twinfold(&["verify", &out]);
     let published = files(&bench.path("out"));
@@ -265,12 +338,20 @@ fn damage_to_any_file_is_noticed() {
             bytes[at] ^= 0x20;
             bytes
         };
-        let mut damaged = vec![bytes[..bytes.len() - 1].to_vec(), Vec::new(), bytes[..bytes.len() / 2].to_vec()];
+        let mut damaged = vec![
+            bytes[..bytes.len() - 1].to_vec(),
+            Vec::new(),
+            bytes[..bytes.len() / 2].to_vec(),
+        ];
         if name == "manifest.json" {
             // It ends in a line feed, which nothing depends on.
             damaged[0].pop();
         } else {
-            damaged.extend([flipped(0), flipped(bytes.len() / 2), flipped(bytes.len() - 1)]);
+            damaged.extend([
+                flipped(0),
+                flipped(bytes.len() / 2),
+                flipped(bytes.len() - 1),
+            ]);
             damaged.push([&bytes[..], b"\n"].concat());
         }
         for damaged in damaged {
@@ -292,7 +373,9 @@ fn damage_to_what_the_manifest_says_of_files_is_noticed() {
     let manifest = std::fs::read_to_string(bench.path("out/manifest.json")).unwrap();
     let outputs = manifest.find("\"outputs\"").unwrap();
     for (at, byte) in manifest.bytes().enumerate().skip(outputs) {
-        let in_rows = manifest[..at].rfind('"').is_some_and(|quote| manifest[..quote].ends_with("\"rows"));
+        let in_rows = manifest[..at]
+            .rfind('"')
+            .is_some_and(|quote| manifest[..quote].ends_with("\"rows"));
         if at % 7 != 0 || !byte.is_ascii_alphanumeric() || in_rows {
             continue;
         }
@@ -300,7 +383,12 @@ fn damage_to_what_the_manifest_says_of_files_is_noticed() {
         damaged[at] ^= 1;
         bench.write("out/manifest.json", damaged);
         let verified = twinfold(&["verify", &bench.name("out")]);
-        assert_eq!(verified.code(), Some(2), "byte {at}: {}", &manifest[at - 20..at + 5]);
+        assert_eq!(
+            verified.code(),
+            Some(2),
+            "byte {at}: {}",
+            &manifest[at - 20..at + 5]
+        );
     }
 }
 

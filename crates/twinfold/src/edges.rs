@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::candidates::JoinEdges;
 use crate::document::DocId;
+use crate::graph::UnionFind;
 use crate::score::ScoredPair;
 use crate::sets::ShingleSets;
 
@@ -104,6 +105,7 @@ impl ExactPairs {
     pub(crate) fn across_classes(sets: &ShingleSets, listing: JoinEdges) -> Self {
         let mut documents = Vec::new();
         let mut class_pairs = HashSet::new();
+        let mut linked = UnionFind::new(sets.classes());
         let mut add = |a: DocId, b: DocId| {
             if let (Some(x), Some(y)) = (sets.class_of(a), sets.class_of(b))
                 && x != y
@@ -121,9 +123,15 @@ impl ExactPairs {
                         }
                     }
                 }
+                // The members of a class hold together by themselves: one link to each class is
+                // enough, and none where another group has made it.
                 JoinEdges::Spanning => {
                     for &b in &group[1..] {
-                        add(group[0], b);
+                        if let (Some(x), Some(y)) = (sets.class_of(group[0]), sets.class_of(b))
+                            && linked.union(x, y)
+                        {
+                            add(group[0], b);
+                        }
                     }
                 }
             }
@@ -166,7 +174,7 @@ pub struct Adjacency {
     starts: Vec<usize>,
     neighbours: Vec<u32>,
     /// For each neighbour the index of the pair.
-    pairs: Vec<u32>,
+    pairs: Vec<usize>,
 }
 
 impl Adjacency {
@@ -181,7 +189,7 @@ impl Adjacency {
         self.neighbours[range.clone()]
             .iter()
             .zip(&self.pairs[range])
-            .map(|(&neighbour, &pair)| (neighbour, pair as usize))
+            .map(|(&neighbour, &pair)| (neighbour, pair))
     }
 }
 
@@ -202,7 +210,7 @@ pub fn adjacency(classes: usize, accepted: &[ScoredPair]) -> Adjacency {
         for (from, to) in [(pair.left, pair.right), (pair.right, pair.left)] {
             let slot = &mut next[from as usize];
             neighbours[*slot] = to;
-            pairs[*slot] = index as u32;
+            pairs[*slot] = index;
             *slot += 1;
         }
     }

@@ -33,6 +33,7 @@ pub mod error;
 pub mod exact;
 pub mod fingerprint;
 pub mod graph;
+mod numeric;
 pub mod outcome;
 pub mod pipeline;
 pub mod recall;

@@ -21,12 +21,12 @@ use crate::edges::{self, ExactPairs};
 use crate::error::Error;
 use crate::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
 use crate::graph::{self, Groups, UnionFind};
+use crate::numeric;
 use crate::outcome::{Kept, Outcome};
 use crate::recall;
 use crate::represent::KeepOrder;
 use crate::score::Verifier;
 use crate::sets::ShingleSets;
-use crate::text::{NormalisedText, NumberKeys, number_keys};
 
 /// A stage of the run, for progress displays and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,7 +152,7 @@ pub fn run(
     let weight = |pair: &crate::score::ScoredPair| {
         sets.members(pair.left).len() as f64 * sets.members(pair.right).len() as f64
     };
-    let numeric_pairs = numeric_pairs(config, documents, &sets, &joined, listing);
+    let numeric_pairs = numeric::count(config, documents, &sets, &joined.accepted, listing);
     let recall = recall::expected(
         &*generator,
         config.threshold,
@@ -288,46 +288,4 @@ fn represent(
         })
         .collect();
     Kept::new(parts)
-}
-
-/// The listed near pairs whose documents are the same but for numbers, which a person may well not
-/// want merged. Only pairs with equal numbers of tokens can be, so few texts are read again.
-fn numeric_pairs(
-    config: &Config,
-    documents: &dyn Documents,
-    sets: &ShingleSets,
-    joined: &Joined,
-    listing: JoinEdges,
-) -> u64 {
-    let first = |class: u32| sets.members(class)[0];
-    let near: Vec<_> = joined
-        .accepted
-        .iter()
-        .filter(|pair| sets.token_count(first(pair.left)) == sets.token_count(first(pair.right)))
-        .collect();
-    let mut classes: Vec<u32> = near
-        .iter()
-        .flat_map(|pair| [pair.left, pair.right])
-        .collect();
-    classes.sort_unstable();
-    classes.dedup();
-    let keys: HashMap<u32, NumberKeys> = classes
-        .into_par_iter()
-        .map_init(NormalisedText::default, |normalised, class| {
-            normalised.set(documents.text(first(class)), config.tokenizer);
-            (class, number_keys(normalised))
-        })
-        .collect();
-    near.iter()
-        .filter(|pair| {
-            let (left, right) = (keys[&pair.left], keys[&pair.right]);
-            left.rest == right.rest && left.numbers != right.numbers
-        })
-        .map(|pair| match listing {
-            JoinEdges::All => {
-                (sets.members(pair.left).len() * sets.members(pair.right).len()) as u64
-            }
-            JoinEdges::Spanning => 1,
-        })
-        .sum()
 }

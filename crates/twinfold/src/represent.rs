@@ -347,13 +347,22 @@ impl TryFrom<String> for KeepRule {
     }
 }
 
+/// Documents without a usable date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DateCounts {
+    /// Documents without a date.
+    pub missing: u64,
+    /// Documents with something that is no date.
+    pub unreadable: u64,
+}
+
 /// The documents in the order of a keep rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeepOrder {
     /// For each document its place in the order; the least of a cluster is kept.
     pub(crate) places: Vec<u32>,
-    /// The dates that could not be read, by column.
-    pub unreadable_dates: Vec<(String, u64)>,
+    /// Documents that a date sorts last, where the rule goes by dates.
+    pub dates: Option<DateCounts>,
 }
 
 impl KeepOrder {
@@ -376,7 +385,7 @@ impl KeepRule {
         documents: &dyn Documents,
         sets: &ShingleSets,
     ) -> Result<KeepOrder, KeepError> {
-        let mut unreadable_dates = Vec::new();
+        let mut dates = None;
         let mut keys: Vec<Vec<u64>> = Vec::new();
         let mut id_descending = false;
         for criterion in &self.criteria {
@@ -396,7 +405,7 @@ impl KeepRule {
             };
             let values = match values {
                 Some(values) => values,
-                None if !self.written => continue,
+                None if !self.written || documents.is_empty() => continue,
                 None => {
                     return Err(KeepError::NoColumn {
                         column: criterion.column.clone(),
@@ -404,7 +413,7 @@ impl KeepRule {
                     });
                 }
             };
-            keys.push(criterion.keys(&values, &mut unreadable_dates));
+            keys.push(criterion.keys(&values, &mut dates));
         }
         let mut order: Vec<u32> = (0..documents.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -417,10 +426,7 @@ impl KeepRule {
         for (place, &document) in (0u32..).zip(&order) {
             places[document as usize] = place;
         }
-        Ok(KeepOrder {
-            places,
-            unreadable_dates,
-        })
+        Ok(KeepOrder { places, dates })
     }
 }
 
@@ -429,7 +435,7 @@ const MISSING: u64 = u64::MAX;
 
 impl Criterion {
     /// A number for each document whose order is the criterion's.
-    fn keys(&self, values: &[Value], unreadable: &mut Vec<(String, u64)>) -> Vec<u64> {
+    fn keys(&self, values: &[Value], dates: &mut Option<DateCounts>) -> Vec<u64> {
         let keys: Vec<Option<u64>> = match &self.values {
             Some(list) => {
                 let places: HashMap<&str, u64> = list
@@ -448,21 +454,24 @@ impl Criterion {
                 values.iter().map(key).collect()
             }
             None if self.column == CRAWLED_AT => {
-                let mut bad = 0;
-                let keys = values
+                let counts = dates.insert(DateCounts::default());
+                values
                     .iter()
                     .map(|value| {
                         let key = time_of(value);
-                        let blank = matches!(value, Value::Null)
-                            || matches!(value, Value::Text(text) if text.trim().is_empty());
-                        bad += u64::from(key.is_none() && !blank);
+                        let blank = match value {
+                            Value::Null => true,
+                            Value::Text(text) => text.trim().is_empty(),
+                            _ => false,
+                        };
+                        match key {
+                            None if blank => counts.missing += 1,
+                            None => counts.unreadable += 1,
+                            Some(_) => {}
+                        }
                         key.map(ordered_integer)
                     })
-                    .collect();
-                if bad > 0 {
-                    unreadable.push((self.column.clone(), bad));
-                }
-                keys
+                    .collect()
             }
             None => natural_keys(values),
         };
@@ -506,7 +515,7 @@ fn natural_keys(values: &[Value]) -> Vec<Option<u64>> {
         .iter()
         .map(|value| match value {
             Value::Null => None,
-            Value::Text(text) if text.is_empty() => None,
+            Value::Text(text) if text.trim().is_empty() => None,
             Value::Text(text) => Some(text.clone()),
             Value::Integer(number) => Some(number.to_string()),
             Value::Float(number) => Some(number.to_string()),
@@ -554,19 +563,24 @@ fn time_of(value: &Value) -> Option<i64> {
     match value {
         Value::Time(micros) => Some(*micros),
         Value::Text(text) => parse_time(text.trim()),
+        Value::Integer(number) => parse_time(&number.to_string()),
         _ => None,
     }
 }
 
 /// The instant that a text names, in microseconds since 1970 UTC: RFC 3339, ISO 8601 dates and
-/// times with or without an offset (UTC if without), RFC 2822, and the digits that web archives
-/// use (`20240513210000`).
+/// times with or without an offset (UTC if without), RFC 2822, the digits that web archives use
+/// (`20240513210000`), and seconds, milliseconds or microseconds since 1970, which the number of
+/// digits (9 or 10, 13, 16) tells apart.
 pub fn parse_time(text: &str) -> Option<i64> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.timestamp_micros());
     }
     if text.bytes().all(|b| b.is_ascii_digit()) {
         return match text.len() {
+            9 | 10 => return text.parse::<i64>().ok().map(|seconds| seconds * 1_000_000),
+            13 => return text.parse::<i64>().ok().map(|millis| millis * 1000),
+            16 => return text.parse().ok(),
             14 => NaiveDateTime::parse_from_str(text, "%Y%m%d%H%M%S").ok(),
             8 => NaiveDate::parse_from_str(text, "%Y%m%d")
                 .ok()
@@ -654,7 +668,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!(ids, ["c", "f", "a", "b", "d", "e"]);
-        assert_eq!(order.unreadable_dates, [("crawled_at".to_owned(), 1)]);
+        assert_eq!(
+            order.dates,
+            Some(DateCounts {
+                missing: 1,
+                unreadable: 1
+            })
+        );
     }
 
     #[test]
@@ -739,6 +759,9 @@ mod tests {
             ("1970-01-02 00:00:00.5", day + 500_000),
             ("19700102000000", day),
             ("19700102", day),
+            ("1700000000", 1_700_000_000_000_000),
+            ("1700000000123", 1_700_000_000_123_000),
+            ("1700000000123456", 1_700_000_000_123_456),
             ("Fri, 02 Jan 1970 00:00:00 +0000", day),
         ] {
             assert_eq!(parse_time(text), Some(micros), "{text}");

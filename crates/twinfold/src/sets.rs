@@ -22,7 +22,7 @@ pub struct ShingleSets {
     batches: Vec<FingerprintBatch>,
     lanes: usize,
     bands: usize,
-    /// Where each document's own fingerprint is: its exact key and, unless it is a copy, the rest.
+    /// Where each document's fingerprint is: a copy's is that of the text it is a copy of.
     rows: Vec<Row>,
     class_of: Vec<Class>,
     /// Where the set of each class is.
@@ -49,7 +49,7 @@ impl ShingleSets {
         documents: usize,
         origin: impl Fn(DocId) -> (usize, usize),
     ) -> Self {
-        let rows: Vec<Row> = (0..documents as u32)
+        let mut rows: Vec<Row> = (0..documents as u32)
             .map(|rank| {
                 let (batch, row) = origin(DocId(rank));
                 Row {
@@ -67,13 +67,12 @@ impl ShingleSets {
                 owners.insert(batch.exact[at], row);
             }
         }
-        let owner_of = |row: Row| {
-            let (batch, at) = (batch(row), row.row as usize);
-            match batch.origins[at] {
-                Origin::Copy => owners[&batch.exact[at]],
-                _ => row,
+        for row in &mut rows {
+            let (batch, at) = (batch(*row), row.row as usize);
+            if batch.origins[at] == Origin::Copy {
+                *row = owners[&batch.exact[at]];
             }
-        };
+        }
 
         let mut class_of = vec![NO_CLASS; documents];
         let mut class_rows: Vec<Row> = Vec::new();
@@ -82,9 +81,8 @@ impl ShingleSets {
         let mut empty = Vec::new();
         let mut by_digest: HashMap<[u64; 2], Class> = HashMap::new();
         let mut by_exact: HashMap<ExactKey, DocId> = HashMap::new();
-        for (rank, &own) in (0u32..).zip(&rows) {
+        for (rank, &owner) in (0u32..).zip(&rows) {
             let document = DocId(rank);
-            let owner = owner_of(own);
             let (source, at) = (batch(owner), owner.row as usize);
             token_counts.push(source.token_counts[at]);
             if source.origins[at] == Origin::Empty {
@@ -207,9 +205,9 @@ impl ShingleSets {
         &self.batches[row.batch as usize].bands[start..start + self.bands]
     }
 
-    /// The length of a class's normalised text in bytes, by its first member.
-    pub(crate) fn normalised_bytes(&self, class: u32) -> u64 {
-        let row = self.class_rows[class as usize];
+    /// The length of a document's normalised text in bytes.
+    pub(crate) fn normalised_bytes(&self, document: DocId) -> u64 {
+        let row = self.rows[document.index()];
         self.batches[row.batch as usize].normalised_bytes[row.row as usize]
     }
 
@@ -223,9 +221,9 @@ impl ShingleSets {
             .copied()
     }
 
-    /// The hash of a class's first tokens, by its first member.
-    pub(crate) fn prefix_key(&self, class: u32) -> Option<u64> {
-        let row = self.class_rows[class as usize];
+    /// The hash of a document's first tokens, where it was asked for.
+    pub(crate) fn prefix_key(&self, document: DocId) -> Option<u64> {
+        let row = self.rows[document.index()];
         self.batches[row.batch as usize]
             .prefix_keys
             .get(row.row as usize)

@@ -169,7 +169,10 @@ fn parquet(records: &[Record]) -> Vec<u8> {
                 .collect::<StringArray>(),
         )
     };
-    let columns = HEADER.iter().enumerate().map(|(at, name)| (*name, column(at)));
+    let columns = HEADER
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (*name, column(at)));
     parquet_file(&RecordBatch::try_from_iter(columns).unwrap(), 100)
 }
 

@@ -26,7 +26,8 @@ pub struct OutputFolder {
     lock_path: PathBuf,
     /// Held as long as the folder is claimed; the system lets go of it if the process dies.
     _lock: File,
-    created: bool,
+    /// The folders that were made for it, the innermost first.
+    created: Vec<PathBuf>,
     committed: bool,
 }
 
@@ -44,11 +45,15 @@ impl OutputFolder {
     pub fn claim(path: &Path, overwrite: bool) -> Result<Self, PublishError> {
         let fault = |source| PublishError::Folder { path: path.into(), source };
         let created = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => false,
+            Ok(found) if found.is_dir() => Vec::new(),
             Ok(_) => return Err(PublishError::NotAFolder { path: path.into() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(path).map_err(fault)?;
-                true
+                let missing = missing_folders(path);
+                if let Err(error) = fs::create_dir_all(path) {
+                    remove_empty(&missing);
+                    return Err(fault(error));
+                }
+                missing
             }
             Err(error) => return Err(fault(error)),
         };
@@ -166,9 +171,24 @@ impl Drop for OutputFolder {
         // What cannot be removed now, the next run removes.
         let _ = fs::remove_dir_all(&self.staging);
         let _ = fs::remove_file(&self.lock_path);
-        if self.created && !self.committed {
-            let _ = fs::remove_dir(&self.path);
+        if !self.committed {
+            remove_empty(&self.created);
         }
+    }
+}
+
+/// The folders that have to be made for `path` to be one, the innermost first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    path.ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Removes folders that are empty, up to the first that is not.
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = fs::remove_dir(folder);
     }
 }
 

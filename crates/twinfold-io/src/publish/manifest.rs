@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use twinfold::candidates::{Guarantee, Slots};
 use twinfold::outcome::Counts;
 use twinfold::recall::ExpectedRecall;
+use twinfold::represent::DateCounts;
 
 use super::file::{HashedFile, hex};
 use super::{FileEntry, OutputFile, OutputFolder, PublishError};
@@ -54,8 +55,8 @@ pub struct Manifest {
     pub records: Records,
     /// The counts of the run.
     pub counts: Counts,
-    /// Dates that could not be read, by column.
-    pub unreadable_dates: Vec<(String, u64)>,
+    /// Documents without a usable date, where the keep rule goes by dates.
+    pub dates: Option<DateCounts>,
     /// The input columns that had to be renamed, since the output has columns of their names.
     pub renamed_columns: Vec<(String, String)>,
     /// What ran it: all that may differ between two runs with the same results.

@@ -64,6 +64,11 @@ impl Chunks {
         self.stream.taken()
     }
 
+    /// Whether the chunk that was handed out is the last.
+    pub(super) fn ended(&self) -> bool {
+        self.ended && self.buffer.is_empty()
+    }
+
     /// The hash of the file; whole only after the last chunk.
     pub(super) fn sha256(&self) -> String {
         self.stream.sha256()

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use flate2::bufread::GzDecoder;
 use sha2::{Digest, Sha256};
 
 use super::InputFile;
@@ -83,8 +84,38 @@ impl Read for Raw {
 
 enum Decoder {
     Plain(BufReader<Raw>),
-    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Raw>>>),
+    Gzip(Box<GzDecoder<BufReader<Raw>>>),
     Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Raw>>>),
+}
+
+/// Reads the members of a gzip file one after the other. Zeros after a member, with which some writers
+/// and tapes fill up a block, are passed over, as `gzip` does.
+fn read_members(
+    member: &mut GzDecoder<BufReader<Raw>>,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    loop {
+        let n = member.read(buffer)?;
+        if n > 0 || buffer.is_empty() || !skip_zeros(member.get_mut())? {
+            return Ok(n);
+        }
+        let nothing = Raw { inner: Box::new(io::empty()), hash: None, bytes: 0 };
+        let raw = std::mem::replace(member.get_mut(), BufReader::with_capacity(0, nothing));
+        member.reset(raw);
+    }
+}
+
+/// Whether anything follows but zeros, which are taken.
+fn skip_zeros(raw: &mut BufReader<Raw>) -> io::Result<bool> {
+    loop {
+        let bytes = raw.fill_buf()?;
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        let (end, other) = (bytes.is_empty(), zeros < bytes.len());
+        raw.consume(zeros);
+        if end || other {
+            return Ok(other);
+        }
+    }
 }
 
 /// An input file, decompressed.
@@ -126,7 +157,7 @@ impl Stream {
         }
         let decoder = match compression {
             Compression::None => Decoder::Plain(raw),
-            Compression::Gzip => Decoder::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(raw))),
+            Compression::Gzip => Decoder::Gzip(Box::new(GzDecoder::new(raw))),
             Compression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
                 // Files written with `--long` need a larger window than the default lets pass.
@@ -166,7 +197,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.decoder {
             Decoder::Plain(reader) => reader.read(buffer),
-            Decoder::Gzip(decoder) => decoder.read(buffer),
+            Decoder::Gzip(decoder) => read_members(decoder, buffer),
             Decoder::Zstd(decoder) => decoder.read(buffer),
         }
     }

@@ -141,6 +141,14 @@ pub enum SourceError {
         /// `little-endian` or `big-endian`.
         endian: &'static str,
     },
+    /// JSON that isn't one object a line.
+    #[error("{}: the file is one JSON {found}, not an object on each line", line(.path))]
+    JsonNotLines {
+        /// The file.
+        path: String,
+        /// `array` or `object`.
+        found: &'static str,
+    },
     /// A CSV header that can't be used.
     #[error("{}: the header line can't be used: {reason}", line(.path))]
     Header {
@@ -270,7 +278,7 @@ impl SourceError {
             Self::NoFiles { .. } => {
                 "known endings are .csv .tsv .parquet .pq .jsonl .ndjson .json, and .gz or .zst after those of text".into()
             }
-            Self::UnknownFormat { .. } => "say the format: csv, parquet or jsonl".into(),
+            Self::UnknownFormat { .. } => "say it with --format: csv, parquet or jsonl".into(),
             Self::NamedTwice { .. } => "name it once".into(),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "check the permissions of the file and of the folders above it".into()
@@ -288,14 +296,20 @@ impl SourceError {
                 format!("check it with `{} -t`; fetch it again or leave it out", compression.tool())
             }
             Self::Utf16 { .. } => "convert it, for example with `iconv -f UTF-16 -t UTF-8`".into(),
+            Self::JsonNotLines { found: "array", .. } => {
+                "convert it to one object a line, for example with `jq -c '.[]'`".into()
+            }
+            Self::JsonNotLines { .. } => "convert it to one object a line, for example with `jq -c .`".into(),
             Self::DuplicateColumn { .. } => "rename one of them".into(),
             Self::MissingColumn { role, nearest, .. } => match nearest {
-                Some(name) => format!("did you mean `{}`? Name the {role} column explicitly", line(name)),
-                None => format!("name the {role} column explicitly"),
+                Some(name) => format!("did you mean `{}`? Name the column with --{role}-column", line(name)),
+                None => format!("name the column with --{role}-column"),
             },
-            Self::AmbiguousColumn { role, .. } => format!("name the {role} column explicitly"),
-            Self::MissingId { .. } => "fill it in, or let ids be made".into(),
-            Self::DuplicateId { made: false, .. } => "make the ids unique, or let ids be made".into(),
+            Self::AmbiguousColumn { role, .. } => format!("name the column with --{role}-column"),
+            Self::MissingId { .. } => "fill it in, or let ids be made with --make-ids".into(),
+            Self::DuplicateId { made: false, .. } => {
+                "make the ids unique, or let new ones be made with --make-ids".into()
+            }
             Self::DuplicateId { made: true, .. } => "an id of the input looks like a made one; rename it".into(),
             Self::TooLarge { .. } => "ask for fewer documents at once".into(),
             _ => return None,

@@ -3,6 +3,7 @@
 //! Guarantee: a missing or unusable column is found here, before anything is decoded. Strings and
 //! binary values will be read as views, so that no column of a batch can overflow 32-bit offsets.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -183,10 +184,23 @@ pub(super) fn open(file: &FileContext<'_>) -> Result<File, SourceError> {
     })
 }
 
+thread_local! {
+    static DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a decoder whose panic would become an error of the file that it reads.
+/// A panic hook that asks can leave such a panic to the error's message.
+pub fn is_decoding() -> bool {
+    DECODING.get()
+}
+
 /// Runs the decoder, and returns what it said if it panicked.
 pub(super) fn guard<R>(run: impl FnOnce() -> R) -> Result<R, String> {
+    let outer = DECODING.replace(true);
     // After a panic what `run` touched is dropped, never used again.
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+    let result = catch_unwind(AssertUnwindSafe(run));
+    DECODING.set(outer);
+    result.map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
         text.or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "no reason given".into())
@@ -265,6 +279,15 @@ mod tests {
             }
         }
         Ok(read)
+    }
+
+    #[test]
+    fn a_panic_hook_can_tell_a_decoder_from_a_bug() {
+        assert!(!is_decoding());
+        let said = guard(|| -> usize { panic!("decoding: {}", is_decoding()) });
+        assert_eq!(said, Err("decoding: true".into()));
+        assert_eq!(guard(|| guard(is_decoding)), Ok(Ok(true)));
+        assert!(!is_decoding());
     }
 
     /// Two rows of a gigabyte each.

@@ -5,8 +5,8 @@
 //! parsed further than the columns need, and keys are compared with those of the line before first, so
 //! that lines of one writer cost no look-ups.
 //!
-//! Guarantee: each line that isn't blank is a document or is rejected with its line number; a rejected
-//! line adds no column. Columns are typed by all their values ([`super::shape`]).
+//! Guarantee: each line that isn't blank is a document or is rejected with its line number, unless the
+//! file is one JSON value and no lines at all, which is an error; a rejected line adds no column. Columns are typed by all their values ([`super::shape`]).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,10 +31,7 @@ pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
     while at < chunk.bytes.len() {
         let end = memchr(b'\n', &chunk.bytes[at..]).map_or(chunk.bytes.len(), |step| at + step);
         let text = &chunk.bytes[at..end];
-        if text
-            .iter()
-            .any(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
-        {
+        if !is_blank(text) {
             if !lines.is_empty() && bytes + text.len() > BATCH_BYTES {
                 pieces.push(batch(file, &std::mem::take(&mut lines)));
                 bytes = 0;
@@ -52,6 +49,36 @@ pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
         pieces.push(batch(file, &lines));
     }
     pieces
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}
+
+/// Whether a file that begins so holds one value instead of lines: an `array` of objects, or an
+/// `object` written over several lines. Reading on would reject its every line, or all but a few.
+/// `whole` when there is no more of the file.
+pub(super) fn one_value(bytes: &[u8], whole: bool) -> Option<&'static str> {
+    let mut lines = bytes.split(|&byte| byte == b'\n').filter(|line| !is_blank(line));
+    let first = lines.next()?.trim_ascii();
+    let found = match first.first()? {
+        b'[' => "array",
+        b'{' if first.len() == 1 => "object",
+        _ => return None,
+    };
+    let second = lines.next();
+    match (serde_json::from_slice::<IgnoredAny>(first), second) {
+        // A line that breaks off, and whole objects after it, are lines.
+        (Err(error), Some(second)) if error.is_eof() => {
+            let object = second.trim_ascii().starts_with(b"{")
+                && serde_json::from_slice::<IgnoredAny>(second).is_ok();
+            (!object).then_some(found)
+        }
+        (Ok(_), None) => {
+            (whole && first[1..].trim_ascii_start().starts_with(b"{")).then_some(found)
+        }
+        _ => None,
+    }
 }
 
 /// The keys and raw values of one line: a range of `Parsed::pairs`, or why there is none.

@@ -49,6 +49,7 @@ pub use batch::Batch;
 pub use columns::ColumnNames;
 pub use compress::Compression;
 pub use error::SourceError;
+pub use footer::is_decoding;
 pub use table::{ColumnValue, FileHash, Table};
 
 /// Most rows of a [`Batch`].

@@ -124,6 +124,12 @@ impl Unit {
                         return Ok(Next::End(Some((chunks.bytes(), chunks.sha256()))));
                     };
                     if file.format == Format::JsonLines {
+                        if chunk.line == 1
+                            && let Some(found) = jsonl::one_value(&chunk.bytes, chunks.ended())
+                        {
+                            let path = file.name.into();
+                            return Err(SourceError::JsonNotLines { path, found });
+                        }
                         return Ok(Next::Raw(Raw::Json(chunk)));
                     }
                     if header.is_none() {

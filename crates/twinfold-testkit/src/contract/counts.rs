@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use twinfold::candidates::JoinEdges;
-use twinfold::config::EdgeListing;
+use twinfold::config::{Candidates, EdgeListing};
 use twinfold::document::DocId;
 use twinfold::edges::{Edge, Instrument};
 use twinfold::outcome::{Counts, Outcome};
@@ -151,13 +151,19 @@ fn slots(case: &Case, outcome: &Outcome) {
         }
     }
     holders.retain(|_, &mut documents| documents > 1);
-    let pairs = |n: u64| n * (n - 1) / 2;
+    let pairs = |n: u64| n * n.saturating_sub(1) / 2;
     assert_eq!(slots.shared_keys, holders.len() as u64, "{name}: keys");
-    assert_eq!(
-        slots.slots,
-        holders.values().copied().map(pairs).sum::<u64>(),
-        "{name}: slots"
-    );
+    let sets = outcome.sets();
+    let size = |class: u32| sets.members(class).len() as u64;
+    let mut expected: u64 = holders.values().copied().map(pairs).sum();
+    if !matches!(case.config.candidates, Candidates::Lsh(_)) {
+        // Keys that do not follow from the set: pairs of equal sets count once.
+        for class in 0..memberships.classes() as u32 {
+            expected += pairs(size(class));
+            expected -= memberships.keys(class).len() as u64 * pairs(size(class));
+        }
+    }
+    assert_eq!(slots.slots, expected, "{name}: slots");
     assert_eq!(
         slots.largest.as_ref().map(|(_, documents)| *documents),
         holders.values().copied().max(),

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, EqualSets};
 use super::{CandidateGenerator, Guarantee, JoinRequest, Joined, Memberships, Slots};
 use crate::config::BlockKey;
 use crate::document::{DocId, Documents, Value};
@@ -45,7 +45,7 @@ impl BlockingGenerator {
     ) -> Result<Self, Error> {
         let memberships = memberships(key, sets, documents)?;
         let buckets = Buckets::new(&memberships);
-        let (mut slots, largest) = buckets.slots(sets);
+        let (mut slots, largest) = buckets.slots(sets, EqualSets::Once);
         slots.largest = largest.map(|(bucket, documents)| (label(key, bucket), documents));
         Ok(Self {
             key: key.clone(),
@@ -81,13 +81,21 @@ fn memberships(
     let classes = 0..sets.classes() as u32;
     Ok(match key {
         BlockKey::PrefixTokens => {
-            Memberships::sorted(classes.map(|class| sets.prefix_key(class).into_iter().collect()))
+            let key = |&member: &DocId| sets.prefix_key(member);
+            Memberships::sorted(
+                classes.map(|class| sets.members(class).iter().filter_map(key).collect()),
+            )
         }
-        BlockKey::Length => Memberships::sorted(classes.map(|class| {
-            let range = (sets.normalised_bytes(class).max(1) as f64).ln() / LENGTH_STEP.ln();
-            let range = range.floor() as u64;
-            vec![range, range + 1]
-        })),
+        BlockKey::Length => {
+            let ranges = |&member: &DocId| {
+                let bytes = sets.normalised_bytes(member).max(1) as f64;
+                let range = (bytes.ln() / LENGTH_STEP.ln()).floor() as u64;
+                [range, range + 1]
+            };
+            Memberships::sorted(
+                classes.map(|class| sets.members(class).iter().flat_map(ranges).collect()),
+            )
+        }
         BlockKey::TitleTrigrams => {
             let mut titles = TitleKeys::new();
             Memberships::sorted(classes.map(|class| {
@@ -101,7 +109,11 @@ fn memberships(
             }))
         }
         BlockKey::Column(name) => {
-            let Some(values) = documents.column(name) else {
+            // No documents, no columns: nothing to block, and nothing wrong.
+            let values = documents
+                .column(name)
+                .or(documents.is_empty().then(Vec::new));
+            let Some(values) = values else {
                 return Err(Error::NoBlockColumn {
                     column: name.clone(),
                     present: documents.column_names().join(", "),

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use super::{JoinEdges, JoinRequest, Joined, Memberships, Slots};
 use crate::document::DocId;
+use crate::edges;
 use crate::graph::UnionFind;
 use crate::score::ScoredPair;
 use crate::sets::ShingleSets;
@@ -34,6 +35,15 @@ impl Bucket<'_> {
     pub fn classes(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().map(|row| row.1)
     }
+}
+
+/// How often a pair of documents with equal sets counts among the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EqualSets {
+    /// Under each of its keys: they follow from the set.
+    UnderEachKey,
+    /// Once, whether or not the two share a key: their keys follow from something else.
+    Once,
 }
 
 /// The rows of a membership relation by key.
@@ -60,26 +70,38 @@ impl Buckets {
         })
     }
 
-    /// Counts what a join will look at, in documents.
-    pub(crate) fn slots(&self, sets: &ShingleSets) -> (Slots, Option<(u64, u64)>) {
+    /// Counts what a join will look at, in documents, and which key the most documents share.
+    pub(crate) fn slots(
+        &self,
+        sets: &ShingleSets,
+        equal: EqualSets,
+    ) -> (Slots, Option<(u64, u64)>) {
         let mut slots = Slots::default();
-        let mut total = 0u128;
+        let mut total = match equal {
+            EqualSets::UnderEachKey => 0,
+            EqualSets::Once => u128::from(edges::pairs_within_classes(sets)),
+        };
         let mut largest: Option<(u64, u64)> = None;
         for bucket in self.iter() {
-            let documents: u64 = bucket
-                .classes()
-                .map(|class| sets.members(class).len() as u64)
-                .sum();
             slots.work = slots.work.saturating_add(
                 pairs_of(bucket.rows.len() as u64)
                     .try_into()
                     .unwrap_or(u64::MAX),
             );
+            let sizes = || {
+                bucket
+                    .classes()
+                    .map(|class| sets.members(class).len() as u64)
+            };
+            let documents: u64 = sizes().sum();
             if documents < 2 {
                 continue;
             }
             slots.shared_keys += 1;
             total += pairs_of(documents);
+            if equal == EqualSets::Once {
+                total -= sizes().map(pairs_of).sum::<u128>();
+            }
             // The first of equals, in key order.
             if largest.is_none_or(|(_, most)| documents > most) {
                 largest = Some((bucket.key, documents));
@@ -269,7 +291,9 @@ impl Joined {
             }
             Some(pair) => {
                 if pair.reaches(request.verifier.threshold()) {
-                    self.refused_for_numbers = self.refused_for_numbers.saturating_add(documents);
+                    // Equal texts are an edge all the same, by their text.
+                    let refused = documents - equal_texts(left, right, request.sets);
+                    self.refused_for_numbers = self.refused_for_numbers.saturating_add(refused);
                 }
                 if request.list_rejected {
                     self.rejected.push(pair);
@@ -299,6 +323,18 @@ impl Joined {
         self.skipped += other.skipped;
         self
     }
+}
+
+/// The pairs of a left and a right document with the same exact text.
+fn equal_texts(left: &[DocId], right: &[DocId], sets: &ShingleSets) -> u64 {
+    let mut counts: HashMap<DocId, u64> = HashMap::new();
+    for &document in left {
+        *counts.entry(sets.exact_first(document)).or_default() += 1;
+    }
+    right
+        .iter()
+        .filter_map(|&document| counts.get(&sets.exact_first(document)))
+        .sum()
 }
 
 /// The pairs of a left and a right document that have the same label.

@@ -6,7 +6,7 @@
 //! quadratic however few of its pairs pass: no setting of bands and rows is both safe from that
 //! and free of misses.
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, EqualSets};
 use super::{CandidateGenerator, Guarantee, JoinRequest, Joined, Memberships, Slots};
 use crate::config::Lsh;
 use crate::sets::ShingleSets;
@@ -32,7 +32,7 @@ impl LshGenerator {
         }
         let memberships = Memberships::aligned(sets.classes(), keys);
         let buckets = Buckets::new(&memberships);
-        let (mut slots, largest) = buckets.slots(sets);
+        let (mut slots, largest) = buckets.slots(sets, EqualSets::UnderEachKey);
         slots.largest = largest.map(|(key, documents)| {
             let class = buckets
                 .iter()

@@ -52,7 +52,9 @@ pub enum Guarantee {
 /// What a generator will look at, counted before it does. All counts are in documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Slots {
-    /// (key, pair of documents) combinations, pairs of equal sets included; saturating.
+    /// (key, pair of documents) combinations; saturating. A class counts as if all its members had
+    /// each of its keys, since that is what a join of classes proposes. Pairs of equal sets count
+    /// under each key where keys follow from the set, else once.
     pub slots: u64,
     /// The same in pairs of classes of equal sets: the work of a join.
     #[serde(skip)]

@@ -1,7 +1,5 @@
-//! DEFECTS THAT ARE OPEN: each of these tests fails, and says with the least input why. When one
-//! is fixed its test moves to where its subject is tested, and this file goes with the last.
-//!
-//! The same defects fail the contract on some corpora ("compatibility forms") and some properties.
+//! Corners where an instrument, a listing and a count meet: texts that are equal to one instrument
+//! and not to another, members of one class that differ, keys that are missing.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use twinfold::candidates::JoinEdges;
@@ -36,9 +34,8 @@ fn find(config: &Config, texts: &[&str]) -> Outcome {
     deduplicate(config, &corpus(texts)).unwrap()
 }
 
-/// Each document of an exact group is tied to the first of the group, and those of one class to
-/// each other as well: three edges for three documents, where two connect them. The more copies
-/// of `ﬁ`, the more edges too many.
+/// The documents of a class hold together by themselves; one more edge ties the class to the other
+/// texts of its exact group.
 #[test]
 fn spanning_edges_across_classes_are_just_enough() {
     let config = Config {
@@ -51,7 +48,7 @@ fn spanning_edges_across_classes_are_just_enough() {
 }
 
 /// Equal texts whose sets differ in a number token (`1` and `①`) and are similar, too: the edge is
-/// an exact one, and is counted among the near edges that differ in numbers.
+/// an exact one, and not among the near edges that differ in numbers.
 #[test]
 fn numeric_pairs_are_near_pairs() {
     let outcome = find(&loose(), &["a b c d 1", "a b c d ①"]);
@@ -60,7 +57,7 @@ fn numeric_pairs_are_near_pairs() {
     assert_eq!(counts.numeric_pairs, 0);
 }
 
-/// The same two documents where numbers are kept: they are an edge, and counted as refused.
+/// The same two documents where numbers are kept: they are an edge, and not counted as refused.
 #[test]
 fn a_pair_of_equal_texts_is_not_refused_for_numbers() {
     let config = Config {
@@ -72,9 +69,8 @@ fn a_pair_of_equal_texts_is_not_refused_for_numbers() {
     assert_eq!(outcome.counts().refused_for_numbers, 0);
 }
 
-/// Numeric pairs are counted by the first members of two classes, times all their members; but
-/// members of one class can differ in the order of their tokens. Of these the second pair differs
-/// in a number only, and the first does not.
+/// Members of one class can differ in the order of their tokens. Of these one pair differs in a
+/// number only, and the others do not.
 #[test]
 fn numeric_pairs_are_counted_by_document() {
     let outcome = find(&loose(), &["1 a b", "a 1 b", "a 2 b"]);
@@ -95,8 +91,7 @@ fn by_column(values: &[&str], max_pairs: u64) -> Result<Outcome, twinfold::Error
     deduplicate(&config, &Corpus::new(documents.collect())?)
 }
 
-/// Copies that share no key have no slots, so the budget does not see their pairs: all of them
-/// are listed. With 200,000 copies and a column of nulls (or no titles) that is 2 * 10^10 edges.
+/// Copies that share no key are pairs all the same, and 200,000 of them would be 2 * 10^10 edges.
 #[test]
 fn the_budget_bounds_the_pairs_of_copies_without_a_key() {
     let outcome = by_column(&[""; 10], 3).unwrap();
@@ -108,9 +103,7 @@ fn the_budget_bounds_the_pairs_of_copies_without_a_key() {
     );
 }
 
-/// A class has the keys of all its members, and each key is counted as if all members had it: n
-/// copies with n different values are n * n * (n - 1) / 2 slots, though no two documents share a
-/// key. From 465 copies on that is over the default budget, which all their pairs are far below.
+/// A class has the keys of all its members; its own pairs count once, however many keys it has.
 #[test]
 fn slots_are_those_of_documents_that_share_a_key() {
     let outcome = by_column(&["x", "y", "z"], 1000).unwrap();
@@ -122,8 +115,7 @@ fn slots_are_those_of_documents_that_share_a_key() {
     );
 }
 
-/// The keys of length and prefix are those of a class's first member, though the other members'
-/// can differ. Here the second and the third document are of one length, and the first, which has
+/// The members of a class can differ in length and prefix. Here the second and the third document are of one length, and the first, which has
 /// the second's set, is longer.
 #[test]
 fn every_member_of_a_class_is_blocked_by_its_own_length() {

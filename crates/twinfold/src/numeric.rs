@@ -1,0 +1,96 @@
+//! Near pairs whose documents are the same but for numbers, which a person may well not want
+//! merged: records of one template, such as roads or invoices.
+//!
+//! Only documents with equal numbers of tokens can be such a pair, so few texts are read again.
+
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+
+use crate::candidates::JoinEdges;
+use crate::config::Config;
+use crate::document::{DocId, Documents};
+use crate::score::ScoredPair;
+use crate::sets::ShingleSets;
+use crate::text::{NormalisedText, NumberKeys, number_keys};
+
+/// Counts the listed near pairs of `accepted` pairs of classes that differ in numbers only.
+pub(crate) fn count(
+    config: &Config,
+    documents: &dyn Documents,
+    sets: &ShingleSets,
+    accepted: &[ScoredPair],
+    listing: JoinEdges,
+) -> u64 {
+    let members = |class: u32| match listing {
+        JoinEdges::All => sets.members(class),
+        // Spanning edges join classes by their first members.
+        JoinEdges::Spanning => &sets.members(class)[..1],
+    };
+    let possible: Vec<&ScoredPair> = accepted
+        .par_iter()
+        .filter(|pair| share_a_token_count(members(pair.left), members(pair.right), sets))
+        .collect();
+    // Copies have the keys of the text that they are copies of.
+    let texts: HashSet<DocId> = possible
+        .iter()
+        .flat_map(|pair| [pair.left, pair.right])
+        .collect::<HashSet<u32>>()
+        .into_iter()
+        .flat_map(|class| {
+            members(class)
+                .iter()
+                .map(|&member| sets.exact_first(member))
+        })
+        .collect();
+    let keys: HashMap<DocId, NumberKeys> = texts
+        .into_par_iter()
+        .map_init(NormalisedText::default, |normalised, document| {
+            normalised.set(documents.text(document), config.tokenizer);
+            (document, number_keys(normalised))
+        })
+        .collect();
+    possible
+        .par_iter()
+        .map(|pair| {
+            let left = by_text(members(pair.left), sets);
+            let right = by_text(members(pair.right), sets);
+            let mut count = 0;
+            for (a, copies) in &left {
+                for (b, others) in &right {
+                    let (x, y) = (keys[a], keys[b]);
+                    if a != b && x.rest == y.rest && x.numbers != y.numbers {
+                        count += copies * others;
+                    }
+                }
+            }
+            count
+        })
+        .sum()
+}
+
+fn share_a_token_count(left: &[DocId], right: &[DocId], sets: &ShingleSets) -> bool {
+    if let ([a], [b]) = (left, right) {
+        return sets.token_count(*a) == sets.token_count(*b);
+    }
+    let counts: HashSet<u64> = left
+        .iter()
+        .map(|&document| sets.token_count(document))
+        .collect();
+    right
+        .iter()
+        .any(|&document| counts.contains(&sets.token_count(document)))
+}
+
+/// The distinct exact texts among documents of a class, which are few, with their copies.
+fn by_text(members: &[DocId], sets: &ShingleSets) -> Vec<(DocId, u64)> {
+    let mut texts: Vec<DocId> = members
+        .iter()
+        .map(|&member| sets.exact_first(member))
+        .collect();
+    texts.sort_unstable();
+    texts
+        .chunk_by(|a, b| a == b)
+        .map(|run| (run[0], run.len() as u64))
+        .collect()
+}
