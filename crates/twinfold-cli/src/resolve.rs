@@ -38,6 +38,9 @@ pub(crate) struct Resolved {
     pub(crate) effective: Settings,
 }
 
+/// More threads than any machine has cores: a slip of the finger would bring it down.
+const MOST_THREADS: usize = 4096;
+
 /// Settings that only one of the candidate generators has.
 const LSH_ONLY: [&str; 6] = [
     "hash-family",
@@ -48,13 +51,28 @@ const LSH_ONLY: [&str; 6] = [
     "target-recall",
 ];
 const BLOCKING_ONLY: [&str; 1] = ["block-by"];
+const LOSSLESS_LACKS: [&str; 7] = [
+    "hash-family",
+    "hashes",
+    "bands",
+    "rows",
+    "seed",
+    "target-recall",
+    "block-by",
+];
 
 /// Resolves the command line over the file over the preset.
 pub(crate) fn resolve(written: Settings, file: Option<&Path>) -> Result<Resolved, Fault> {
-    let mut user = match file {
+    let file = match file {
         Some(path) => read_file(path)?,
         None => toml::Table::new(),
     };
+    layered(file, written)
+}
+
+/// Resolves the command line over the settings of a file.
+pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, Fault> {
+    let mut user = file;
     for (key, value) in table(&written)? {
         user.insert(key, value);
     }
@@ -73,11 +91,12 @@ pub(crate) fn resolve(written: Settings, file: Option<&Path>) -> Result<Resolved
         .and_then(|value| value.as_str())
         .unwrap_or("lsh");
     let foreign: &[&str] = match candidates {
+        "lossless" => &LOSSLESS_LACKS,
         "lsh" => &BLOCKING_ONLY,
         "blocking" => &LSH_ONLY,
         other => {
             return Err(Fault::new(format!(
-                "{other:?} is not a candidate generator; there are: lsh, blocking"
+                "{other:?} is not a candidate generator; there are: lossless, lsh, blocking"
             )));
         }
     };
@@ -182,7 +201,6 @@ fn tutorial() -> Settings {
 }
 
 fn complete(settings: Settings) -> Result<Resolved, Fault> {
-    let parse = |text: &Option<String>| text.clone().unwrap_or_default();
     let threshold: Threshold =
         or_default(&settings.threshold).map_err(|error| Fault::from(ConfigError::from(error)))?;
     let tokenizer: Tokenizer =
@@ -193,14 +211,17 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         or_default(&settings.keep).map_err(|error| Fault::from(twinfold::Error::from(error)))?;
     let publish: PublishSet = or_default(&settings.publish).map_err(Fault::new)?;
     let progress: When = or_default(&settings.progress).map_err(Fault::new)?;
-    let candidates = if parse(&settings.candidates) == "blocking" {
-        let key = settings
-            .block_by
-            .clone()
-            .unwrap_or_else(|| "prefix-tokens".into());
-        Candidates::Blocking(BlockKey::from(key))
-    } else {
-        Candidates::Lsh(lsh(&settings, threshold)?)
+    let candidates = match settings.candidates.as_deref() {
+        Some("lossless") => Candidates::Lossless,
+        Some("blocking") => {
+            let key = settings
+                .block_by
+                .clone()
+                .unwrap_or_else(|| "prefix-tokens".into());
+            Candidates::Blocking(BlockKey::from(key))
+        }
+        // `resolve` has refused any other name.
+        _ => Candidates::Lsh(lsh(&settings, threshold)?),
     };
     let config = Config {
         tokenizer,
@@ -217,7 +238,11 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
     };
     config.validate()?;
     let threads = match settings.threads {
-        Some(0) => return Err(Fault::new("threads must be at least 1, not 0")),
+        Some(threads) if !(1..=MOST_THREADS).contains(&threads) => {
+            return Err(Fault::new(format!(
+                "threads must be 1 to {MOST_THREADS}, not {threads}"
+            )));
+        }
         Some(threads) => threads,
         None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
     };
@@ -287,6 +312,11 @@ fn lsh(settings: &Settings, threshold: Threshold) -> Result<Lsh, Fault> {
 }
 
 impl Resolved {
+    /// Every setting, as a file that a run can read.
+    pub(crate) fn to_toml(&self) -> Result<String, Fault> {
+        toml::to_string(&self.effective).map_err(Fault::new)
+    }
+
     /// Every setting with the value that it has.
     fn effective(&self) -> Settings {
         let written = &self.effective;
@@ -325,6 +355,7 @@ impl Resolved {
                 settings.rows = Some(lsh.banding.rows());
                 settings.seed = Some(lsh.seed);
             }
+            Candidates::Lossless => settings.candidates = Some("lossless".into()),
             Candidates::Blocking(key) => {
                 settings.candidates = Some("blocking".into());
                 settings.block_by = Some(key.to_string());

@@ -1,6 +1,7 @@
 //! `twinfold run`: files in, published relations out.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use twinfold::DocId;
 use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
@@ -40,6 +41,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
             ))
         })?;
     let folder = OutputFolder::claim(out, resolved.overwrite)?;
+    check_inputs(&input, &folder)?;
     let progress = Progress::new(resolved.progress, resolved.quiet);
 
     let (documents, batches) = read(resolved, &input, &pool, &progress)?;
@@ -173,6 +175,23 @@ fn read(
         },
     )?;
     Ok(read)
+}
+
+/// A run never removes what it reads.
+fn check_inputs(input: &Input, folder: &OutputFolder) -> Result<(), Fault> {
+    let replaced = |path: &PathBuf| folder.replaces(path);
+    match input
+        .files()
+        .iter()
+        .find(|file| file.path.as_ref().is_some_and(replaced))
+    {
+        None => Ok(()),
+        Some(file) => Err(Fault::new(format!(
+            "the input {} is a file of the earlier run that --overwrite replaces",
+            file.name
+        ))
+        .hint("choose another --out, or move the file out of the output folder")),
+    }
 }
 
 fn check_rejected(resolved: &Resolved, documents: &Table) -> Result<(), Fault> {

@@ -35,8 +35,11 @@ fn committed(folder: &Path) -> bool {
     manifest
 }
 
+/// A sign that a run has come so far: its name, and whether it is there.
+type Sign = (&'static str, Box<dyn FnMut() -> bool>);
+
 /// Signs that a run whose last file is `last` has come so far.
-fn signs(out: &Path, last: &str) -> Vec<(&'static str, Box<dyn FnMut() -> bool>)> {
+fn signs(out: &Path, last: &str) -> Vec<Sign> {
     let there = |name: &str| {
         let path = out.join(name);
         Box::new(move || path.exists()) as Box<dyn FnMut() -> bool>
@@ -116,9 +119,9 @@ impl Case {
 
 #[test]
 fn at_any_time() {
-    let case = Case::new(700);
+    let case = Case::new(400);
     let mut numbers = Numbers(11);
-    let rounds = 14;
+    let rounds = 10;
     let mut commits = 0;
     for round in 0..rounds {
         // Spread over the run and a little beyond it.

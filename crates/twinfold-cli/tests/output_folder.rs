@@ -2,8 +2,8 @@
 //!
 //! A dedup run is started again and again over folders that hold other work. The promises tested
 //! here: a run that fails leaves everything as it was, `--overwrite` takes only what an earlier run
-//! wrote, two runs never share a folder, and `twinfold verify` notices any damage.
-//! What happens when a run is killed is in `killed.rs`.
+//! wrote, and two runs never share a folder.
+//! What happens when a run is killed is in `killed.rs`, and when a file is damaged in `verified.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
 
@@ -164,6 +164,30 @@ fn overwrite_replaces_the_files_of_a_run_and_nothing_else() {
 }
 
 #[test]
+fn a_run_never_removes_what_it_reads() {
+    let bench = Bench::new();
+    bench.write("data/good.jsonl", encode("jsonl", &corpus(10)));
+    let data = bench.name("data");
+    bench
+        .run(&[&data], "data/out", &["--quiet", "--publish", "all"])
+        .success();
+    let before = files(&bench.path("data"));
+    let one = bench.name("data/out/source_documents.parquet");
+    let mut inputs = vec![one.clone(), bench.name("data/out/*.parquet"), data];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&one, bench.path("link.parquet")).unwrap();
+        inputs.push(bench.name("link.parquet"));
+    }
+    for input in &inputs {
+        let run = bench.run(&[input], "data/out", &["--overwrite"]);
+        run.fault_with(&["the input", "--overwrite replaces", "choose another --out"]);
+        assert_same(&files(&bench.path("data")), &before, input);
+    }
+    bench.run(&[&one], "elsewhere", &["--quiet"]).success();
+}
+
+#[test]
 fn nothing_hidden_remains_and_the_files_are_those_of_the_manifest() {
     let bench = Bench::new();
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(20)));
@@ -316,89 +340,4 @@ fn a_full_disk_leaves_what_was_there() {
         .run(&[&large], "disk/out", &["--publish", "all", "--overwrite"])
         .fault_with(&["cannot write"]);
     assert_same(&files(&bench.path("disk")), &before, "the earlier run");
-}
-
-#[test]
-fn damage_to_any_file_is_noticed() {
-    let bench = Bench::new();
-    let good = bench.write("good.jsonl", encode("jsonl", &corpus(40)));
-    let bad = bench.write("bad.csv", "doc_id,body\nx,a b c\ny\n");
-    bench
-        .run(&[&good, &bad], "out", &["--quiet", "--publish", "all"])
-        .success();
-    let out = bench.name("out");
-    let verify = || twinfold(&["verify", &out]);
-    let published = files(&bench.path("out"));
-    assert_eq!(published.len(), 17, "{:?}", published.keys());
-    assert!(verify().success().contains("16 files"));
-    for (name, bytes) in &published {
-        let path = bench.path("out").join(name);
-        let flipped = |at: usize| {
-            let mut bytes = bytes.clone();
-            bytes[at] ^= 0x20;
-            bytes
-        };
-        let mut damaged = vec![
-            bytes[..bytes.len() - 1].to_vec(),
-            Vec::new(),
-            bytes[..bytes.len() / 2].to_vec(),
-        ];
-        if name == "manifest.json" {
-            // It ends in a line feed, which nothing depends on.
-            damaged[0].pop();
-        } else {
-            damaged.extend([
-                flipped(0),
-                flipped(bytes.len() / 2),
-                flipped(bytes.len() - 1),
-            ]);
-            damaged.push([&bytes[..], b"\n"].concat());
-        }
-        for damaged in damaged {
-            std::fs::write(&path, &damaged).unwrap();
-            verify().fault_with(&[name]);
-        }
-        std::fs::remove_file(&path).unwrap();
-        verify().fault_with(&[name]);
-        std::fs::write(&path, bytes).unwrap();
-    }
-    verify().success();
-}
-
-#[test]
-fn damage_to_what_the_manifest_says_of_files_is_noticed() {
-    let bench = Bench::new();
-    let good = bench.write("good.jsonl", encode("jsonl", &corpus(10)));
-    bench.run(&[&good], "out", &["--quiet"]).success();
-    let manifest = std::fs::read_to_string(bench.path("out/manifest.json")).unwrap();
-    let outputs = manifest.find("\"outputs\"").unwrap();
-    for (at, byte) in manifest.bytes().enumerate().skip(outputs) {
-        let in_rows = manifest[..at]
-            .rfind('"')
-            .is_some_and(|quote| manifest[..quote].ends_with("\"rows"));
-        if at % 7 != 0 || !byte.is_ascii_alphanumeric() || in_rows {
-            continue;
-        }
-        let mut damaged = manifest.clone().into_bytes();
-        damaged[at] ^= 1;
-        bench.write("out/manifest.json", damaged);
-        let verified = twinfold(&["verify", &bench.name("out")]);
-        assert_eq!(
-            verified.code(),
-            Some(2),
-            "byte {at}: {}",
-            &manifest[at - 20..at + 5]
-        );
-    }
-}
-
-#[test]
-fn verify_says_where_no_run_has_finished() {
-    let bench = Bench::new();
-    std::fs::create_dir(bench.path("empty")).unwrap();
-    for folder in ["empty", "absent"] {
-        twinfold(&["verify", &bench.name(folder)]).fault_with(&[folder, "no run has finished"]);
-    }
-    bench.write("file", "");
-    twinfold(&["verify", &bench.name("file")]).fault_with(&["file"]);
 }

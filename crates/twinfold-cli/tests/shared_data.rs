@@ -2,6 +2,8 @@
 //! fingerprints another program computed. They lie beside the repository, in `../shared`; where
 //! they are not, these tests say so and pass.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
+
 mod common;
 
 use std::collections::{HashMap, HashSet};

@@ -76,6 +76,8 @@ impl Default for Config {
 /// A candidate generator and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Candidates {
+    /// Every pair at or above the threshold, by a prefix-filter join.
+    Lossless,
     /// Documents that agree in a band of min-hash values.
     Lsh(Lsh),
     /// Documents that share a cheap key.

@@ -131,7 +131,7 @@ impl Fingerprinter {
                 sketcher: Sketcher::new(lsh.banding.hashes(), lsh.seed),
                 bands: BandKeys::new(lsh.banding, lsh.family),
             }),
-            Candidates::Blocking(_) => None,
+            Candidates::Lossless | Candidates::Blocking(_) => None,
         };
         Self {
             tokenizer: config.tokenizer,

@@ -4,14 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 pub(crate) mod corpus;
+pub(crate) mod texts;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, LargeStringArray, RecordBatch, StringArray};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -170,6 +172,11 @@ impl Bench {
             .collect()
     }
 
+    /// The records of a run on one file, over whatever was there before.
+    pub(crate) fn records(&self, file: &str) -> [u64; 4] {
+        records(&self.summary(&[file], "out", &["--overwrite"]))
+    }
+
     /// The lines of `rejected.jsonl`.
     pub(crate) fn rejected(&self, out: &str) -> Vec<Value> {
         std::fs::read_to_string(self.path(out).join("rejected.jsonl"))
@@ -178,6 +185,22 @@ impl Bench {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     }
+}
+
+/// The records of a summary, which have to add up.
+pub(crate) fn records(summary: &Value) -> [u64; 4] {
+    let records = ["read", "used", "empty", "rejected"]
+        .map(|name| summary["records"][name].as_u64().unwrap());
+    assert_eq!(
+        records[0],
+        records[1] + records[2] + records[3],
+        "{records:?}"
+    );
+    let counts = &summary["counts"];
+    let count = |name: &str| counts[name].as_u64().unwrap();
+    assert_eq!(records[1], count("documents"));
+    assert_eq!(records[2], count("empty_documents"));
+    records
 }
 
 /// Every file below a folder, by its path in it; folders end in `/`.
@@ -260,4 +283,41 @@ pub(crate) fn parquet_batches(path: &Path) -> Vec<RecordBatch> {
         .unwrap()
         .map(|batch| batch.unwrap())
         .collect()
+}
+
+/// Four documents, of which the third is removed as a copy of the first.
+pub(crate) fn with_columns(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let texts = [
+        "the very same text",
+        "another text altogether",
+        "the very same text",
+        "and one more of its own",
+    ];
+    let id: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
+    let text: ArrayRef = Arc::new(LargeStringArray::from(texts.to_vec()));
+    let all = [("doc_id", id), ("body", text)].into_iter().chain(columns);
+    RecordBatch::try_from_iter_with_nullable(all.map(|(name, array)| (name, array, true))).unwrap()
+}
+
+/// Runs on a Parquet file of the batch, and returns the kept documents.
+pub(crate) fn kept(bench: &Bench, batch: &RecordBatch, extra: &[&str]) -> RecordBatch {
+    let file = bench.write("in.parquet", corpus::parquet_file(batch, 3));
+    bench
+        .run(
+            &[&file],
+            "out",
+            &[extra, &["--quiet", "--overwrite", "--publish", "all"]].concat(),
+        )
+        .success();
+    let batches = parquet_batches(&bench.path("out/deduped_documents.parquet"));
+    assert_eq!(batches.len(), 1);
+    batches[0].clone()
+}
+
+/// A file with some documents.
+pub(crate) fn document(bench: &Bench) -> String {
+    bench.write(
+        "documents.jsonl",
+        corpus::encode("jsonl", &corpus::corpus(48)),
+    )
 }

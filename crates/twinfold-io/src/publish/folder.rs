@@ -100,6 +100,17 @@ impl OutputFolder {
         &self.path
     }
 
+    /// Whether a commit would remove this file, as one of an earlier run.
+    pub fn replaces(&self, file: &Path) -> bool {
+        let (Ok(file), Ok(folder)) = (fs::canonicalize(file), fs::canonicalize(&self.path)) else {
+            return false;
+        };
+        file.parent() == Some(&folder)
+            && file.file_name().is_some_and(|name| {
+                name == MANIFEST || self.earlier_files().iter().any(|earlier| name == earlier.as_str())
+            })
+    }
+
     /// Removes an earlier run's files and moves the staged ones into place, the manifest last.
     pub fn commit(mut self, names: &[String]) -> Result<(), PublishError> {
         self.commit_files(names)
@@ -125,17 +136,19 @@ impl OutputFolder {
 
     /// The manifest goes first: from then on the folder does not look whole.
     fn remove_earlier_run(&self) -> io::Result<()> {
-        let listed = listed_files(&self.path.join(MANIFEST));
+        let names = self.earlier_files();
         remove_file(&self.path.join(MANIFEST))?;
         sync_folder(&self.path)?;
+        names.iter().try_for_each(|name| remove_file(&self.path.join(name)))
+    }
+
+    /// The names that an earlier run may have left, but for the manifest.
+    fn earlier_files(&self) -> Vec<String> {
+        let listed = listed_files(&self.path.join(MANIFEST));
         let known = Relation::ALL.map(|relation| relation.file_name().to_owned());
-        for name in listed.into_iter().chain(known).chain([REJECTED.to_owned()]) {
-            // A manifest is a file that anyone may have edited: it names no other folder's files.
-            if Path::new(&name).file_name().is_some_and(|file| file == name.as_str()) {
-                remove_file(&self.path.join(name))?;
-            }
-        }
-        Ok(())
+        let names = listed.into_iter().chain(known).chain([REJECTED.to_owned()]);
+        // A manifest is a file that anyone may have edited: it names no other folder's files.
+        names.filter(|name| Path::new(name).file_name().is_some_and(|file| file == name.as_str())).collect()
     }
 
     fn remove_leftovers(&self) -> io::Result<()> {

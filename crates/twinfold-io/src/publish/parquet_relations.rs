@@ -362,7 +362,7 @@ pub(super) fn fingerprinted(
 fn signature_lanes(context: &Context<'_>) -> usize {
     match &context.outcome().config().candidates {
         twinfold::config::Candidates::Lsh(lsh) => lsh.banding.hashes(),
-        twinfold::config::Candidates::Blocking(_) => 0,
+        _ => 0,
     }
 }
 

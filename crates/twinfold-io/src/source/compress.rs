@@ -90,16 +90,17 @@ enum Decoder {
 
 /// Reads the members of a gzip file one after the other. Zeros after a member, with which some writers
 /// and tapes fill up a block, are passed over, as `gzip` does.
-fn read_members(
-    member: &mut GzDecoder<BufReader<Raw>>,
-    buffer: &mut [u8],
-) -> io::Result<usize> {
+fn read_members(member: &mut GzDecoder<BufReader<Raw>>, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         let n = member.read(buffer)?;
         if n > 0 || buffer.is_empty() || !skip_zeros(member.get_mut())? {
             return Ok(n);
         }
-        let nothing = Raw { inner: Box::new(io::empty()), hash: None, bytes: 0 };
+        let nothing = Raw {
+            inner: Box::new(io::empty()),
+            hash: None,
+            bytes: 0,
+        };
         let raw = std::mem::replace(member.get_mut(), BufReader::with_capacity(0, nothing));
         member.reset(raw);
     }

@@ -59,26 +59,25 @@ fn is_blank(line: &[u8]) -> bool {
 /// `object` written over several lines. Reading on would reject its every line, or all but a few.
 /// `whole` when there is no more of the file.
 pub(super) fn one_value(bytes: &[u8], whole: bool) -> Option<&'static str> {
-    let mut lines = bytes.split(|&byte| byte == b'\n').filter(|line| !is_blank(line));
-    let first = lines.next()?.trim_ascii();
-    let found = match first.first()? {
-        b'[' => "array",
-        b'{' if first.len() == 1 => "object",
-        _ => return None,
+    let mut lines = bytes
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let (first, second) = (lines.next()?, lines.next());
+    let parsed = |line: &[u8]| serde_json::from_slice::<IgnoredAny>(line);
+    let array = match (first, second) {
+        (b"{", Some(second)) if second.starts_with(b"\"") => return Some("object"),
+        ([b'[', rest @ ..], None) => {
+            whole && rest.trim_ascii_start().starts_with(b"{") && parsed(first).is_ok()
+        }
+        // A line that breaks off somewhere, and a whole object after it, are lines.
+        ([b'[', ..], Some(second)) => {
+            let object = second.starts_with(b"{") && parsed(second).is_ok();
+            parsed(first).is_err_and(|error| error.is_eof()) && (!object || first.ends_with(b","))
+        }
+        _ => false,
     };
-    let second = lines.next();
-    match (serde_json::from_slice::<IgnoredAny>(first), second) {
-        // A line that breaks off, and whole objects after it, are lines.
-        (Err(error), Some(second)) if error.is_eof() => {
-            let object = second.trim_ascii().starts_with(b"{")
-                && serde_json::from_slice::<IgnoredAny>(second).is_ok();
-            (!object).then_some(found)
-        }
-        (Ok(_), None) => {
-            (whole && first[1..].trim_ascii_start().starts_with(b"{")).then_some(found)
-        }
-        _ => None,
-    }
+    array.then_some("array")
 }
 
 /// The keys and raw values of one line: a range of `Parsed::pairs`, or why there is none.

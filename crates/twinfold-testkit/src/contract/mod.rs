@@ -59,6 +59,10 @@ pub fn all_generators() -> Vec<Generator> {
         candidates: Candidates::Blocking(key),
     };
     vec![
+        Generator {
+            name: "lossless".into(),
+            candidates: Candidates::Lossless,
+        },
         lsh(HashFamily::Fast, 8, 8, 64),
         lsh(HashFamily::Fast, 20, 3, 64),
         lsh(HashFamily::Fast, 1, 1, 1),

@@ -269,7 +269,7 @@ impl Groups {
 
 impl Joined {
     /// Scores a pair, files it, and says whether it was accepted.
-    fn look_at(&mut self, a: u32, b: u32, request: &JoinRequest<'_>) -> bool {
+    pub(super) fn look_at(&mut self, a: u32, b: u32, request: &JoinRequest<'_>) -> bool {
         self.scored += 1;
         let (left, right) = (request.sets.members(a), request.sets.members(b));
         let documents = (left.len() as u64).saturating_mul(right.len() as u64);
@@ -304,7 +304,7 @@ impl Joined {
         }
     }
 
-    fn and(mut self, mut other: Self) -> Self {
+    pub(super) fn and(mut self, mut other: Self) -> Self {
         if other.accepted.len() > self.accepted.len() {
             std::mem::swap(&mut self, &mut other);
         }

@@ -6,11 +6,13 @@
 //!
 //! | generator | guarantee |
 //! |---|---|
+//! | [`lossless`] | every pair at or above the threshold |
 //! | [`lsh`] | probabilistic: `1 - (1 - s^rows)^bands` |
 //! | [`blocking`] | heuristic: pairs that share a cheap key |
 
 pub mod blocking;
 mod buckets;
+pub mod lossless;
 pub mod lsh;
 mod memberships;
 
@@ -145,6 +147,7 @@ pub fn generator(
     documents: &dyn Documents,
 ) -> Result<Box<dyn CandidateGenerator>, Error> {
     Ok(match &config.candidates {
+        Candidates::Lossless => Box::new(lossless::LosslessGenerator::new(config.threshold, sets)),
         Candidates::Lsh(settings) => {
             Box::new(lsh::LshGenerator::new(settings, config.threshold, sets))
         }

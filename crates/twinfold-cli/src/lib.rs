@@ -1,0 +1,119 @@
+//! The command `twinfold`.
+//!
+//! One match over the sub-commands; each is a module. Exit codes: 0 done, 2 the user can mend it,
+//! 101 a bug. It is a library only so that other programs, such as the fuzz targets, can reach what
+//! a user writes.
+
+mod expect;
+mod fault;
+mod options;
+mod progress;
+mod resolve;
+mod run;
+mod summary;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use fault::Fault;
+use options::Settings;
+
+/// Finds the near-duplicates of a text corpus, says how sure it is that it found them all, groups
+/// them, and keeps one of each.
+#[derive(Parser, Debug)]
+#[command(name = "twinfold", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Deduplicate files, and write the kept documents with the evidence for every removal
+    ///
+    /// Example: twinfold run pages.parquet more/*.jsonl.gz --out deduped
+    Run(RunArguments),
+    /// Print the settings that `run` would run with, complete, as a twinfold.toml
+    Config(RunArguments),
+    /// Check every file of an output folder against its manifest
+    Verify {
+        /// The folder that `run` wrote.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+struct RunArguments {
+    /// File with settings, in TOML, by the names of these options; the command line overrides it
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Runs the command that the arguments of this process ask for.
+pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        // What a damaged file does to its decoder is told as an error of that file.
+        if twinfold_io::source::is_decoding() {
+            return;
+        }
+        eprintln!("{panic}");
+        eprintln!(
+            "error: this is a bug in twinfold {}; please report it with the two lines above and \
+             your command at {}/issues",
+            env!("CARGO_PKG_VERSION"),
+            env!("CARGO_PKG_REPOSITORY"),
+        );
+    }));
+    let result = match Cli::parse().command {
+        Command::Run(arguments) if arguments.settings.publish.as_deref() == Some("help") => {
+            print(&resolve::relations_help())
+        }
+        Command::Run(arguments) => {
+            resolve::resolve(arguments.settings, arguments.config.as_deref())
+                .and_then(|resolved| run::run(&resolved))
+        }
+        Command::Config(arguments) => {
+            resolve::resolve(arguments.settings, arguments.config.as_deref())
+                .and_then(|resolved| resolved.to_toml())
+                .and_then(|text| print(&text))
+        }
+        Command::Verify { folder } => verify(&folder),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fault.report(),
+    }
+}
+
+/// What `twinfold config` prints for a `twinfold.toml` with this text: every setting that it stands
+/// for.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn complete_settings(text: &str) -> Result<String, String> {
+    resolve::parse_file(text, "twinfold.toml")
+        .and_then(|file| resolve::layered(file, Settings::default()))
+        .and_then(|resolved| resolved.to_toml())
+        .map_err(|fault| fault.to_string())
+}
+
+fn verify(folder: &std::path::Path) -> Result<(), Fault> {
+    let files = twinfold_io::publish::verify(folder).map_err(Fault::new)?;
+    print(&format!(
+        "{}: {files} files are as the manifest says\n",
+        folder.display()
+    ))
+}
+
+/// Prints to standard output; a reader that has gone away is no fault.
+fn print(text: &str) -> Result<(), Fault> {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! Files that are broken, empty, or in no format that was meant.
+//!
+//! A file that cannot be read stops the run with one line that names the file, the place and a remedy;
+//! one with nothing in it is a clean end with every published file and its header.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+mod common;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use common::corpus::{compress, parquet_file};
+use common::{Bench, files, records, twinfold, twinfold_with_input};
+use serde_json::json;
+
+/// Every file that a run publishes by default.
+const RELEASE: [&str; 11] = [
+    "candidate_summary.csv",
+    "cluster_inspection.csv",
+    "clusters.csv",
+    "deduped_documents.parquet",
+    "domain_summary.csv",
+    "duplicate_pairs.csv",
+    "duplicate_summary.csv",
+    "empty_documents.csv",
+    "manifest.json",
+    "removed_documents.parquet",
+    "source_summary.csv",
+];
+
+#[test]
+fn json_that_is_no_lines_is_explained() {
+    let bench = Bench::new();
+    let records = json!([{"id": "a", "text": "x y z"}, {"id": "b", "text": "x y z"}]);
+    let by_line = "[\n{\"id\":\"a\",\"text\":\"x\"},\n{\"id\":\"b\",\"text\":\"y\"}\n]\n";
+    let arrays = [
+        records.to_string(),
+        serde_json::to_string_pretty(&records).unwrap(),
+        by_line.into(),
+        by_line.replacen('\n', "", 1),
+    ];
+    for (number, text) in arrays.iter().enumerate() {
+        let file = bench.write(&format!("{number}.json"), text);
+        bench
+            .run(&[&file], "out", &[])
+            .fault_with(&[&file, "JSON array", "jq -c '.[]'"]);
+    }
+    let file = bench.write(
+        "one.json",
+        serde_json::to_string_pretty(&records[0]).unwrap(),
+    );
+    bench
+        .run(&[&file], "out", &[])
+        .fault_with(&[&file, "JSON object", "jq -c ."]);
+    // Lines of which the first breaks off are still lines.
+    let torn = bench.write("torn.jsonl", "[{\"id\":\n{\"id\":\"a\",\"text\":\"x\"}\n");
+    assert_eq!(bench.records(&torn), [2, 1, 0, 1]);
+    let torn = bench.write("torn.jsonl", "{\n{\"id\":\"a\",\"text\":\"x\"}\n");
+    assert_eq!(bench.records(&torn), [2, 1, 0, 1]);
+    let one = bench.write("one.jsonl", "[1,2]\n");
+    assert_eq!(bench.records(&one), [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_wrong_column_name_is_answered_with_the_nearest() {
+    let bench = Bench::new();
+    let rows = "Doc_ID,Body,sauce\n1,a b c,x\n";
+    let csv = bench.write("x.csv", rows);
+    let jsonl = bench.write(
+        "x.jsonl",
+        "{\"Doc_ID\":\"1\",\"Body\":\"a b c\",\"sauce\":\"x\"}\n",
+    );
+    let column = |value: &str| Arc::new(StringArray::from(vec![value])) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([
+        ("Doc_ID", column("1")),
+        ("Body", column("a b c")),
+        ("sauce", column("x")),
+    ]);
+    let parquet = bench.write("x.parquet", parquet_file(&batch.unwrap(), 10));
+    for file in [csv, jsonl, parquet] {
+        let run = |extra: &[&str]| bench.run(&[&file], "out", extra);
+        run(&[]).fault_with(&[
+            &file,
+            "text column `body` or `text`",
+            "`Doc_ID`",
+            "did you mean `Body`?",
+            "--text-column",
+        ]);
+        run(&["--text-column", "Body"]).fault_with(&[
+            "id column `doc_id` or `id`",
+            "did you mean `Doc_ID`?",
+            "--id-column",
+        ]);
+        let named = ["--text-column", "Body", "--id-column", "Doc_ID"];
+        for role in ["source", "domain", "date", "title"] {
+            let option = format!("--{role}-column");
+            let said = run(&[&named[..], &[&option, "source"]].concat())
+                .fault_with(&[&format!("no {role} column `source`")]);
+            assert!(said.contains("did you mean `sauce`?"), "{said}");
+        }
+        run(&[&named[..], &["--keep", "sourze desc"]].concat())
+            .fault_with(&["\"sourze\"", "sauce"]);
+        run(&[&named[..], &["--quiet"]].concat()).success();
+        std::fs::remove_dir_all(bench.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn damaged_files_stop_the_run_in_one_line() {
+    let bench = Bench::new();
+    let mut lines = Vec::new();
+    for number in 0..3000 {
+        lines.extend(format!("{{\"id\":\"{number}\",\"text\":\"text of {number}\"}}\n").bytes());
+    }
+    for compression in ["gz", "zst"] {
+        let whole = compress(compression, &lines);
+        let cut = bench.write(
+            &format!("cut.jsonl.{compression}"),
+            &whole[..whole.len() / 2],
+        );
+        bench
+            .run(&[&cut], "out", &[])
+            .fault_with(&[&cut, "cut short after line", " -t`"]);
+        let two = bench.write(
+            &format!("two.jsonl.{compression}"),
+            [
+                &whole[..],
+                &compress(compression, b"{\"id\":\"x\",\"text\":\"y\"}"),
+            ]
+            .concat(),
+        );
+        assert_eq!(bench.records(&two), [3001, 3001, 0, 0]);
+        std::fs::remove_dir_all(bench.path("out")).unwrap();
+    }
+    // Tapes and some writers fill up the last block.
+    let gzip = compress("gz", &lines);
+    let padded = [&gzip[..], &[0; 1000], &gzip[..0], &[0; 300_000]].concat();
+    let padded = bench.write("padded.jsonl.gz", padded);
+    assert_eq!(bench.records(&padded), [3000, 3000, 0, 0]);
+    std::fs::remove_dir_all(bench.path("out")).unwrap();
+    let junk = bench.write("junk.jsonl.gz", [&gzip[..], &[0; 10], b"junk"].concat());
+    bench.run(&[&junk], "out", &[]).fault_with(&[&junk, "gzip"]);
+
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..3000).map(|n| format!("text of {n}")),
+    ));
+    let whole = parquet_file(
+        &RecordBatch::try_from_iter([("id", texts.clone()), ("text", texts)]).unwrap(),
+        1000,
+    );
+    let cut = bench.write("cut.parquet", &whole[..whole.len() - 3]);
+    bench
+        .run(&[&cut], "out", &[])
+        .fault_with(&[&cut, "not a whole Parquet file"]);
+    // Whatever one byte does, it is no bug of ours: no panic is shown.
+    for at in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0xff;
+        let file = bench.write("flipped.parquet", flipped);
+        let run = bench.run(&[&file], "flipped", &["--quiet", "--overwrite"]);
+        match run.code() {
+            Some(0) => {}
+            _ => drop(run.fault_with(&["flipped.parquet"])),
+        }
+    }
+    let wide = bench.write("wide.csv", b"\xff\xfei\0d\0,\0t\0e\0x\0t\0\n\0");
+    bench
+        .run(&[&wide], "out", &[])
+        .fault_with(&[&wide, "UTF-16", "iconv"]);
+    let same = bench.write("same.csv", "id,text,text\n1,a,b\n");
+    bench
+        .run(&[&same], "out", &[])
+        .fault_with(&[&same, "both called `text`"]);
+    let unknown = bench.write("unknown.txt", "id,text\n1,a\n");
+    bench
+        .run(&[&unknown], "out", &[])
+        .fault_with(&[&unknown, "--format"]);
+    bench
+        .run(&[&padded, &padded], "out", &[])
+        .fault_with(&["named twice"]);
+    bench
+        .run(&[], "out", &[])
+        .fault_with(&["no input was named"]);
+}
+
+#[test]
+fn standard_input() {
+    let bench = Bench::new();
+    let lines = "{\"id\":\"1\",\"text\":\"the same text\"}\nbroken\n{\"id\":\"2\",\"text\":\"the same text\"}\n";
+    let csv = "id,text\n1,the same text\n2\n3,the same text\n";
+    for (format, text) in [("jsonl", lines), ("csv", csv)] {
+        for compression in ["", "gz", "zst"] {
+            let out = bench.name(&format!("{format}-{compression}"));
+            let arguments = ["run", "-", "--format", format, "--out", &out, "--json"];
+            let arguments = if format == "jsonl" {
+                [&arguments[..2], &arguments[4..]].concat()
+            } else {
+                arguments.to_vec()
+            };
+            let summary =
+                twinfold_with_input(&arguments, compress(compression, text.as_bytes())).json();
+            assert_eq!(records(&summary), [3, 2, 0, 1], "{format} {compression}");
+            assert_eq!(summary["counts"]["removed"], 1);
+        }
+    }
+    let run = |arguments: &[&str], input: &[u8]| {
+        twinfold_with_input(
+            &[&["run", "--out", &bench.name("never")], arguments].concat(),
+            input,
+        )
+    };
+    run(&["-", "-"], b"").fault_with(&["named twice"]);
+    run(&["-", "--format", "parquet"], b"PAR1")
+        .fault_with(&["can't be read from a stream", "file first"]);
+    let cut = compress("gz", lines.as_bytes());
+    run(&["-"], &cut[..cut.len() - 5]).fault_with(&["cut short after line 3"]);
+    run(&["-"], b"[\n{\"id\":1},\n").fault_with(&["JSON array"]);
+    run(&["-"], b"{\"key\":1,\"word\":\"x\"}").fault_with(&["no text column"]);
+}
+
+#[test]
+fn almost_nothing_is_a_clean_end_with_every_file() {
+    let bench = Bench::new();
+    let none: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
+    let empty = RecordBatch::try_from_iter([("id", none.clone()), ("text", none)]).unwrap();
+    let cases = [
+        (bench.write("header.csv", "id,text\n"), 0),
+        (bench.write("header-only-no-end.csv", "id,text"), 0),
+        (bench.write("zero.csv", ""), 0),
+        (bench.write("zero.jsonl", ""), 0),
+        (bench.write("blank.jsonl", "\n \n\n"), 0),
+        (bench.write("blank.csv", "\n\r\n\n"), 0),
+        (bench.write("mark.csv", "\u{feff}"), 0),
+        (bench.write("zero.jsonl.gz", compress("gz", b"")), 0),
+        (bench.write("rows.parquet", parquet_file(&empty, 10)), 0),
+        (bench.write("one.csv", "id,text\n1,a b c\n"), 1),
+        (bench.write("two.csv", "id,text\n1,a b c\n2,d e f\n"), 2),
+        (
+            bench.write(
+                "blanks.csv",
+                "id,text\n1,\n2, \n3,?!\n4,\u{1f600}\u{1f680}\n",
+            ),
+            4,
+        ),
+    ];
+    for (at, (file, documents)) in cases.iter().enumerate() {
+        for extra in [
+            &[][..],
+            &["--candidates", "blocking"],
+            &["--edges", "spanning"],
+            &["--linkage", "star"],
+        ] {
+            let out = format!("out{at}{}", extra.join(""));
+            let summary = bench.summary(&[file], &out, extra);
+            assert_eq!(records(&summary)[0], *documents, "{file}");
+            let kept = summary["files"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|file| file["name"] == RELEASE[3]);
+            assert_eq!(kept.unwrap()["rows"], *documents, "{file}");
+            assert_eq!(summary["counts"]["duplicate_pairs"], 0, "{file}");
+            let found = files(&bench.path(&out));
+            assert_eq!(found.keys().collect::<Vec<_>>(), RELEASE, "{file}");
+            assert!(found.values().all(|bytes| !bytes.is_empty()), "headers");
+            twinfold(&["verify", &bench.name(&out)]).success();
+        }
+    }
+    // All of it together, and nothing on standard input.
+    let inputs: Vec<&str> = cases.iter().take(9).map(|case| case.0.as_str()).collect();
+    assert_eq!(
+        records(&bench.summary(&inputs, "together", &["--publish", "all"])),
+        [0; 4]
+    );
+    let summary =
+        twinfold_with_input(&["run", "-", "--out", &bench.name("stdin"), "--json"], "").json();
+    assert_eq!(records(&summary), [0; 4]);
+    assert!(
+        bench
+            .run(&[inputs[0]], "text", &[])
+            .success()
+            .contains("0 read: 0 used")
+    );
+}

@@ -1,0 +1,223 @@
+//! Settings from the command line, a file and a preset: what is written takes effect or is refused.
+//!
+//! The command line goes over the file, and the file over the preset; a name that does not exist, a
+//! number out of range and a setting without a meaning beside the others are refused, with the remedy.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
+
+mod common;
+
+use common::{Bench, document, relations, twinfold};
+
+fn config(arguments: &[&str]) -> toml::Table {
+    toml::from_str(&twinfold(&[&["config"], arguments].concat()).success()).unwrap()
+}
+
+#[test]
+fn a_setting_without_a_meaning_is_refused() {
+    let bench = Bench::new();
+    let documents = document(&bench);
+    let file = bench.write("x.toml", "candidates = \"blocking\"\n");
+    for (arguments, said) in [
+        (
+            &["--block-by", "length"][..],
+            "block-by has no meaning with candidates lsh",
+        ),
+        (
+            &["--candidates", "blocking", "--seed", "1"],
+            "seed has no meaning with candidates blocking",
+        ),
+        (&["--config", &file, "--bands", "8"], "bands has no meaning"),
+        (
+            &["--target-recall", "0.9", "--bands", "8"],
+            "target-recall chooses bands itself",
+        ),
+        (
+            &["--linkage", "star", "--edges", "spanning"],
+            "star linkage needs every edge",
+        ),
+        (&["--threads", "0"], "threads must be 1 to 4096"),
+        (
+            &["--threads", "9223372036854775807"],
+            "threads must be 1 to 4096",
+        ),
+        (&["--hashes", "63"], "hash values"),
+        (&["--seed", "18446744073709551615"], "9223372036854775807"),
+        (
+            &["--max-pairs", "9223372036854775808"],
+            "9223372036854775807",
+        ),
+        (&["--target-recall", "1"], "above 0 and below 1"),
+        (&["--target-recall", "nan"], "above 0 and below 1"),
+    ] {
+        bench
+            .run(&[&documents], "never", arguments)
+            .fault_with(&[said]);
+        twinfold(&[&["config"], arguments].concat()).fault_with(&[said]);
+    }
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_names_there_are() {
+    for (option, name, known) in [
+        ("tokenizer", "word", "words"),
+        ("candidates", "minhash", "lsh, blocking"),
+        ("hash-family", "sha256", "blake2b"),
+        ("linkage", "single", "components"),
+        ("edges", "none", "spanning"),
+        ("publish", "clutsers", "clusters, duplicate_pairs"),
+        ("publish", "clusters,", "duplicate_pairs"),
+        ("progress", "sometimes", "auto, always, never"),
+        ("format", "json", "csv, parquet and jsonl"),
+        ("preset", "default", "tutorial"),
+        ("keep", "source=curated", "source=[curated,web]"),
+    ] {
+        let said = twinfold(&["config", &format!("--{option}={name}")]).fault_with(&[known]);
+        assert!(
+            said.contains(name.trim_end_matches(',')) || option == "keep",
+            "{said}"
+        );
+    }
+    for text in [
+        "0", "-0.1", "1.01", "2/1", "0/5", "nan", "inf", "", "70%", "0,7", "0.7f", "1e999",
+    ] {
+        twinfold(&["config", "--threshold", text]).fault_with(&["threshold", "above 0"]);
+    }
+    assert_eq!(
+        config(&["--threshold", "1"])["threshold"].as_str(),
+        Some("1.0")
+    );
+    assert_eq!(
+        config(&["--threshold", "2/3"])["threshold"].as_str(),
+        Some("2/3")
+    );
+    // Options that do not exist at all are the parser's to refuse.
+    let said = twinfold(&["run", "--treshold", "0.8", "--progress", "never"]);
+    assert_eq!(said.code(), Some(2));
+    assert!(said.stderr().contains("--threshold"), "{}", said.stderr());
+}
+
+#[test]
+fn command_line_over_file_over_preset() {
+    let bench = Bench::new();
+    let file = bench.write(
+        "x.toml",
+        "preset = \"tutorial\"\nthreshold = 0.55\nbands = 16\nrows = 4\nkeep-numbers = true\n",
+    );
+    let settings = config(&[
+        "--config",
+        &file,
+        "--bands",
+        "4",
+        "--rows",
+        "16",
+        "--keep-numbers=false",
+    ]);
+    let text = |key: &str| settings[key].as_str().unwrap().to_owned();
+    assert_eq!(settings["bands"].as_integer(), Some(4), "the command line");
+    assert_eq!(
+        settings["keep-numbers"].as_bool(),
+        Some(false),
+        "the command line"
+    );
+    assert_eq!(text("threshold"), "0.55", "the file");
+    assert_eq!(text("hash-family"), "blake2b", "the preset");
+    assert_eq!(text("publish"), "all", "the preset");
+    assert_eq!(
+        settings["shingle-size"].as_integer(),
+        Some(5),
+        "the default"
+    );
+    assert!(!settings.contains_key("preset"), "it is written out");
+    let settings = config(&["--config", &file, "--publish", "release"]);
+    assert_eq!(settings["publish"].as_str(), Some("release"));
+}
+
+#[test]
+fn what_config_prints_gives_the_same_run() {
+    let bench = Bench::new();
+    let documents = document(&bench);
+    for (number, extra) in [
+        &[][..],
+        &["--preset", "tutorial"],
+        &["--target-recall", "0.99", "--threshold", "2/3"],
+        &[
+            "--candidates",
+            "blocking",
+            "--block-by",
+            "note",
+            "--keep",
+            "note=[\"a, b\",\"\"], source desc",
+        ],
+        &[
+            "--linkage",
+            "star",
+            "--publish",
+            "clusters,scored_pairs",
+            "--tokenizer",
+            "code",
+        ],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let printed = twinfold(&[&["config", &documents, "--quiet"], *extra].concat()).success();
+        let file = bench.write(&format!("{number}.toml"), &printed);
+        let again = twinfold(&["config", "--config", &file]).success();
+        assert_eq!(printed, again);
+        let (first, second) = (format!("{number}-first"), format!("{number}-second"));
+        bench
+            .run(&[&documents], &first, &[&["--quiet"], *extra].concat())
+            .success();
+        bench.run(&[], &second, &["--config", &file]).success();
+        common::assert_same(
+            &relations(&bench.path(&second)),
+            &relations(&bench.path(&first)),
+            "the same run",
+        );
+    }
+}
+
+#[test]
+fn faults_of_a_file_name_it_and_the_line() {
+    let bench = Bench::new();
+    for (text, said) in [
+        (
+            "treshold = 0.8\n",
+            &["\"treshold\"", "did you mean \"threshold\"?"][..],
+        ),
+        ("threshold = 0.7\n\nbands = \"x\"\n", &["line 3"]),
+        ("threshold = \n", &["line 1"]),
+        (
+            "threshold = 0.7\nthreshold = 0.8\n",
+            &["line 2", "duplicate"],
+        ),
+        ("threshold = 1.5\n", &["1.5", "out of range"]),
+        ("threshold = true\n", &["line 1"]),
+        ("[run]\nthreshold = 0.7\n", &["\"run\""]),
+        ("keep_numbers = true\n", &["did you mean \"keep-numbers\"?"]),
+        ("seed = -1\n", &["line 1"]),
+        ("inputs = \"one\"\n", &["line 1"]),
+        ("publish = \"help\"\n", &["help", "clusters"]),
+        ("\u{0}", &["line 1"]),
+    ] {
+        let file = bench.write("x.toml", text);
+        let fault = twinfold(&["config", "--config", &file]).fault_with(said);
+        assert!(
+            fault.contains("x.toml") || text.contains("1.5") || text.contains("help"),
+            "{fault}"
+        );
+    }
+    bench.write("x.toml", [0xff, 0xfe]);
+    twinfold(&["config", "--config", &bench.name("x.toml")]).fault_with(&["x.toml"]);
+    twinfold(&["config", "--config", &bench.name("absent.toml")]).fault_with(&["absent.toml"]);
+    // A file may say everything, the inputs and the output too.
+    let documents = document(&bench);
+    let out = bench.name("by-file");
+    let file = bench.write(
+        "x.toml",
+        format!("inputs = [{documents:?}]\nout = {out:?}\nquiet = true\nthreshold = 1\nseed = 7\n"),
+    );
+    assert_eq!(twinfold(&["run", "--config", &file]).success(), "");
+    twinfold(&["verify", &out]).success();
+}
