@@ -15,7 +15,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     fn unit(&mut self) -> f64 {

@@ -261,7 +261,11 @@ impl Summary<'_> {
     fn write_recall(&self, text: &mut String) -> std::fmt::Result {
         match &self.guarantee {
             Guarantee::Lossless => {
-                writeln!(text, "recall       100%: {} is lossless", self.generator)
+                writeln!(
+                    text,
+                    "recall       100%: every pair at or above {} is looked at ({})",
+                    self.threshold, self.generator
+                )
             }
             Guarantee::Probabilistic {
                 curve,
@@ -277,8 +281,8 @@ impl Summary<'_> {
                 if let Some(estimated) = self.recall.estimated {
                     write!(
                         text,
-                        "; about {} of all pairs above it were found",
-                        percent(estimated)
+                        "; about {:.0}% of all pairs above it were found",
+                        estimated * 100.0
                     )?;
                 }
                 writeln!(text)?;

@@ -34,7 +34,11 @@ impl Documents for Table {
         };
         if let Some((true, value)) = role {
             let value = |rank| value(self, rank).map(|text| Value::Text(text.to_owned()));
-            return Some((0..Table::len(self)).map(|rank| value(rank).unwrap_or(Value::Null)).collect());
+            return Some(
+                (0..Table::len(self))
+                    .map(|rank| value(rank).unwrap_or(Value::Null))
+                    .collect(),
+            );
         }
         let values = self.column_values(name)?;
         Some(

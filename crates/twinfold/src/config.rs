@@ -178,6 +178,7 @@ pub enum EdgeListing {
 }
 
 macro_rules! named {
+    (@list $first:literal $(, $rest:literal)*) => { concat!($first $(, ", ", $rest)*) };
     ($type:ident, $noun:literal, $($variant:ident = $name:literal),+) => {
         impl FromStr for $type {
             type Err = ConfigError;
@@ -188,7 +189,7 @@ macro_rules! named {
                     _ => Err(ConfigError::UnknownName {
                         noun: $noun,
                         name: name.into(),
-                        known: concat!($($name, " "),+),
+                        known: named!(@list $($name),+),
                     }),
                 }
             }
@@ -228,7 +229,7 @@ pub enum ConfigError {
     #[error(transparent)]
     HashFamily(#[from] UnknownHashFamily),
     /// A name that does not exist.
-    #[error("{name:?} is not a {noun}; there are: {known}")]
+    #[error("there is no {noun} {name:?}; there are: {known}")]
     UnknownName {
         /// What it should have been the name of.
         noun: &'static str,

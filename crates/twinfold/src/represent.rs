@@ -490,7 +490,12 @@ fn natural_keys(values: &[Value]) -> Vec<Option<u64>> {
     let present = || {
         values.iter().filter(|value| match value {
             Value::Null => false,
-            Value::Text(text) => !text.trim().is_empty(),
+            // What is not a number is missing from a column of numbers.
+            Value::Float(number) => !number.is_nan(),
+            Value::Text(text) => {
+                let text = text.trim();
+                !text.is_empty() && !text.eq_ignore_ascii_case("nan")
+            }
             _ => true,
         })
     };

@@ -1,5 +1,4 @@
 //! Inputs that users of other tools reported as faults: who is kept.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::cmp::Reverse;
 

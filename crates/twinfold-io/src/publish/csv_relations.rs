@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use twinfold::DocId;
 use twinfold::candidates::{Guarantee, JoinEdges};
 use twinfold::edges::Instrument;
-use twinfold::DocId;
 
 use super::file::HashedFile;
 use super::{Context, Labels, OutputFile, PublishError};
@@ -22,7 +22,11 @@ impl CsvFile {
         let writer = csv::WriterBuilder::new()
             .buffer_capacity(1 << 16)
             .from_writer(HashedFile::create(path)?);
-        let mut file = Self { writer, path: path.into(), rows: 0 };
+        let mut file = Self {
+            writer,
+            path: path.into(),
+            rows: 0,
+        };
         file.record(header)?;
         file.rows = 0;
         Ok(file)
@@ -34,18 +38,23 @@ impl CsvFile {
 
     fn record<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
         self.rows += 1;
-        self.writer.write_record(fields).map_err(|error| PublishError::Write {
-            path: self.path.clone(),
-            source: std::io::Error::other(error),
-        })
+        self.writer
+            .write_record(fields)
+            .map_err(|error| PublishError::Write {
+                path: self.path.clone(),
+                source: std::io::Error::other(error),
+            })
     }
 
     pub(super) fn finish(self) -> Result<OutputFile, PublishError> {
         let path = self.path;
-        let file = self.writer.into_inner().map_err(|error| PublishError::Write {
-            path,
-            source: error.into_error(),
-        })?;
+        let file = self
+            .writer
+            .into_inner()
+            .map_err(|error| PublishError::Write {
+                path,
+                source: error.into_error(),
+            })?;
         file.finish(self.rows)
     }
 }
@@ -92,8 +101,14 @@ pub(super) fn cluster_inspection(
     }
     let outcome = context.outcome();
     let clusters = outcome.clusters();
-    let mut weakest =
-        vec![Weakest { edges: 0, jaccard: f64::INFINITY, overlap: None }; clusters.len()];
+    let mut weakest = vec![
+        Weakest {
+            edges: 0,
+            jaccard: f64::INFINITY,
+            overlap: None
+        };
+        clusters.len()
+    ];
     outcome.for_each_edge(|edge| {
         let weakest = &mut weakest[clusters.of(edge.left.0) as usize];
         // Stars may part what an edge connects: such an edge is not one of the cluster's.
@@ -118,8 +133,10 @@ pub(super) fn cluster_inspection(
     let (records, captures) = (column("warc_record_id"), column("capture_url"));
     let distinct = |labels: Option<&Labels>, members: &[u32]| {
         labels.map_or_else(String::new, |labels| {
-            let mut numbers: Vec<u32> =
-                members.iter().map(|&member| labels.number(DocId(member))).collect();
+            let mut numbers: Vec<u32> = members
+                .iter()
+                .map(|&member| labels.number(DocId(member)))
+                .collect();
             numbers.sort_unstable();
             numbers.dedup();
             numbers.len().to_string()
@@ -155,9 +172,17 @@ pub(super) fn cluster_inspection(
             distinct(context.domain.as_ref(), members),
             distinct(records.as_ref(), members),
             captures.as_ref().map_or_else(String::new, |captures| {
-                list(members.iter().map(|&member| captures.name(DocId(member)).to_owned()))
+                list(
+                    members
+                        .iter()
+                        .map(|&member| captures.name(DocId(member)).to_owned()),
+                )
             }),
-            list(members.iter().map(|&member| context.id(DocId(member)).to_owned())),
+            list(
+                members
+                    .iter()
+                    .map(|&member| context.id(DocId(member)).to_owned()),
+            ),
             weakest.edges.to_string(),
             // A star around a document that every edge of went to another star has none.
             optional_decimal(Some(weakest.jaccard).filter(|jaccard| jaccard.is_finite())),
@@ -190,12 +215,18 @@ pub(super) fn candidate_summary(
         ("empty_documents", counts.empty_documents.to_string()),
         ("possible_pairs", counts.possible_pairs.to_string()),
         ("candidate_pairs", counts.candidate_pairs.to_string()),
-        ("same_domain_candidates", optional(counts.same_domain_candidates)),
+        (
+            "same_domain_candidates",
+            optional(counts.same_domain_candidates),
+        ),
         (
             "cross_domain_candidates",
             cross(counts.candidate_pairs, counts.same_domain_candidates),
         ),
-        ("reduction_ratio", optional_decimal(counts.reduction_ratio())),
+        (
+            "reduction_ratio",
+            optional_decimal(counts.reduction_ratio()),
+        ),
         ("pair_slots", counts.pair_slots.to_string()),
         ("pair_slot_budget", outcome.config().max_pairs.to_string()),
         ("edges_listed", edges.to_owned()),
@@ -203,7 +234,10 @@ pub(super) fn candidate_summary(
         ("exact_pairs", counts.exact_pairs.to_string()),
         ("near_pairs", counts.near_pairs.to_string()),
         ("numeric_pairs", counts.numeric_pairs.to_string()),
-        ("same_domain_duplicates", optional(counts.same_domain_duplicates)),
+        (
+            "same_domain_duplicates",
+            optional(counts.same_domain_duplicates),
+        ),
         (
             "cross_domain_duplicates",
             cross(counts.duplicate_pairs, counts.same_domain_duplicates),
@@ -226,10 +260,20 @@ pub(super) fn label_summary(
     labels: Option<&Labels>,
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
-    let header =
-        [name, "documents", "empty", "kept", "removed", "removed_share", "duplicate_clusters"];
+    let header = [
+        name,
+        "documents",
+        "empty",
+        "kept",
+        "removed",
+        "removed_share",
+        "duplicate_clusters",
+    ];
     let mut file = CsvFile::create(path, &header)?;
-    for counts in labels.map(|labels| labels.counts(context.outcome())).unwrap_or_default() {
+    for counts in labels
+        .map(|labels| labels.counts(context.outcome()))
+        .unwrap_or_default()
+    {
         file.row(&[
             counts.name.clone(),
             counts.documents.to_string(),
@@ -278,13 +322,17 @@ pub(super) fn empty_documents(
     let mut file = CsvFile::create(path, &["doc_id", "source", "domain", "text_bytes"])?;
     for &document in context.outcome().sets().empty() {
         let label = |labels: &Option<Labels>| {
-            labels.as_ref().map_or_else(String::new, |labels| labels.name(document).to_owned())
+            labels
+                .as_ref()
+                .map_or_else(String::new, |labels| labels.name(document).to_owned())
         };
         file.row(&[
             context.id(document).to_owned(),
             label(&context.source),
             label(&context.domain),
-            twinfold::Documents::text(context.documents(), document).len().to_string(),
+            twinfold::Documents::text(context.documents(), document)
+                .len()
+                .to_string(),
         ])?;
     }
     file.finish()
@@ -295,9 +343,17 @@ pub(super) fn collision_buckets(
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
     let outcome = context.outcome();
-    let header = ["bucket", "member_doc_ids", "document_count", "domain_count", "pair_slots"];
+    let header = [
+        "bucket",
+        "member_doc_ids",
+        "document_count",
+        "domain_count",
+        "pair_slots",
+    ];
     let mut file = CsvFile::create(path, &header)?;
-    let Some(memberships) = outcome.generator().memberships() else { return file.finish() };
+    let Some(memberships) = outcome.generator().memberships() else {
+        return file.finish();
+    };
     let mut rows: Vec<(u64, u32, u32)> = Vec::with_capacity(memberships.len());
     for class in 0..memberships.classes() as u32 {
         for (position, &key) in (0u32..).zip(memberships.keys(class)) {
@@ -308,18 +364,26 @@ pub(super) fn collision_buckets(
     let mut buckets: Vec<(String, Vec<DocId>)> = rows
         .chunk_by(|a, b| a.0 == b.0)
         .map(|rows| {
-            let mut members: Vec<DocId> =
-                rows.iter().flat_map(|row| outcome.sets().members(row.1)).copied().collect();
+            let mut members: Vec<DocId> = rows
+                .iter()
+                .flat_map(|row| outcome.sets().members(row.1))
+                .copied()
+                .collect();
             members.sort_unstable();
-            (outcome.generator().key_label(rows[0].2 as usize, rows[0].0), members)
+            (
+                outcome.generator().key_label(rows[0].2 as usize, rows[0].0),
+                members,
+            )
         })
         .filter(|(_, members)| members.len() > 1)
         .collect();
     buckets.sort_unstable();
     for (label, members) in buckets {
         let domains = context.domain.as_ref().map(|domain| {
-            let mut numbers: Vec<u32> =
-                members.iter().map(|&member| domain.number(member)).collect();
+            let mut numbers: Vec<u32> = members
+                .iter()
+                .map(|&member| domain.number(member))
+                .collect();
             numbers.sort_unstable();
             numbers.dedup();
             numbers.len() as u64
@@ -343,7 +407,10 @@ pub(super) fn rejected(context: &Context<'_>, path: &Path) -> Result<OutputFile,
         serde_json::to_writer(&mut file, record)
             .map_err(std::io::Error::from)
             .and_then(|()| file.write_all(b"\n"))
-            .map_err(|source| PublishError::Write { path: path.into(), source })?;
+            .map_err(|source| PublishError::Write {
+                path: path.into(),
+                source,
+            })?;
     }
     file.finish(rejected.len() as u64)
 }

@@ -21,8 +21,10 @@ pub(super) struct HashedFile {
 
 impl HashedFile {
     pub(super) fn create(path: &Path) -> Result<Self, PublishError> {
-        let file = File::create(path)
-            .map_err(|source| PublishError::Write { path: path.into(), source })?;
+        let file = File::create(path).map_err(|source| PublishError::Write {
+            path: path.into(),
+            source,
+        })?;
         Ok(Self {
             path: path.into(),
             file: BufWriter::with_capacity(1 << 18, file),
@@ -40,9 +42,22 @@ impl HashedFile {
         self.file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all())
-            .map_err(|source| PublishError::Write { path: self.path.clone(), source })?;
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(FileEntry { name, bytes: self.bytes, sha256: hex(&self.hash.finalize()), rows })
+            .map_err(|source| PublishError::Write {
+                path: self.path.clone(),
+                source,
+            })?;
+        let name = self
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Ok(FileEntry {
+            name,
+            bytes: self.bytes,
+            sha256: hex(&self.hash.finalize()),
+            rows,
+        })
     }
 }
 

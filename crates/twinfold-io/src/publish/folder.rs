@@ -8,14 +8,14 @@
 //!   the next run which files are leftovers, and it removes them.
 //! - It commits: every file is in place and synced, and then the manifest.
 //!
-//! `--overwrite` removes only files that an earlier run's manifest or a fixed name claims: labels
-//! and notes that a person keeps beside them stay.
+//! `--overwrite` removes only what an earlier run wrote: labels and notes that a person keeps beside
+//! it stay, and a folder in which other programs' files have our names is refused.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{MANIFEST, listed_files};
+use super::manifest::{MANIFEST, is_ours, listed_files};
 use super::{PublishError, REJECTED, Relation};
 
 /// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
@@ -28,6 +28,7 @@ pub struct OutputFolder {
     _lock: File,
     /// The folders that were made for it, the innermost first.
     created: Vec<PathBuf>,
+    committing: bool,
     committed: bool,
 }
 
@@ -43,7 +44,10 @@ impl OutputFolder {
     /// If it cannot be written to, another run has claimed it, or it is not empty and `overwrite`
     /// is off.
     pub fn claim(path: &Path, overwrite: bool) -> Result<Self, PublishError> {
-        let fault = |source| PublishError::Folder { path: path.into(), source };
+        let fault = |source| PublishError::Folder {
+            path: path.into(),
+            source,
+        };
         let created = match fs::metadata(path) {
             Ok(found) if found.is_dir() => Vec::new(),
             Ok(_) => return Err(PublishError::NotAFolder { path: path.into() }),
@@ -80,11 +84,21 @@ impl OutputFolder {
             lock_path,
             _lock: lock,
             created,
+            committing: false,
             committed: false,
         };
         folder.remove_leftovers().map_err(fault)?;
         if !overwrite && let Some(found) = folder.first_entry().map_err(fault)? {
-            return Err(PublishError::NotEmpty { path: path.into(), found });
+            return Err(PublishError::NotEmpty {
+                path: path.into(),
+                found,
+            });
+        }
+        if let Some(found) = folder.foreign_file() {
+            return Err(PublishError::NotOurs {
+                path: path.into(),
+                found,
+            });
         }
         fs::create_dir(&folder.staging).map_err(fault)?;
         Ok(folder)
@@ -107,23 +121,34 @@ impl OutputFolder {
         };
         file.parent() == Some(&folder)
             && file.file_name().is_some_and(|name| {
-                name == MANIFEST || self.earlier_files().iter().any(|earlier| name == earlier.as_str())
+                name == MANIFEST
+                    || self
+                        .earlier_files()
+                        .iter()
+                        .any(|earlier| name == earlier.as_str())
             })
     }
 
     /// Removes an earlier run's files and moves the staged ones into place, the manifest last.
     pub fn commit(mut self, names: &[String]) -> Result<(), PublishError> {
         self.commit_files(names)
-            .map_err(|source| PublishError::Folder { path: self.path.clone(), source })
+            .map_err(|source| PublishError::Folder {
+                path: self.path.clone(),
+                source,
+            })
     }
 
     fn commit_files(&mut self, names: &[String]) -> io::Result<()> {
-        let list = serde_json::to_vec(names)?;
+        let earlier = self.earlier_files();
+        // If this is cut short, whatever is left of either run has to go.
+        let leftovers: Vec<&String> = names.iter().chain(&earlier).collect();
+        let list = serde_json::to_vec(&leftovers)?;
         let list_path = self.staging.join(COMMITTING);
         fs::write(&list_path, list)?;
         File::open(&list_path)?.sync_all()?;
         sync_folder(&self.staging)?;
-        self.remove_earlier_run()?;
+        self.committing = true;
+        self.remove_earlier_run(&earlier)?;
         for name in names.iter().filter(|name| *name != MANIFEST) {
             fs::rename(self.staging.join(name), self.path.join(name))?;
         }
@@ -135,11 +160,12 @@ impl OutputFolder {
     }
 
     /// The manifest goes first: from then on the folder does not look whole.
-    fn remove_earlier_run(&self) -> io::Result<()> {
-        let names = self.earlier_files();
+    fn remove_earlier_run(&self, names: &[String]) -> io::Result<()> {
         remove_file(&self.path.join(MANIFEST))?;
         sync_folder(&self.path)?;
-        names.iter().try_for_each(|name| remove_file(&self.path.join(name)))
+        names
+            .iter()
+            .try_for_each(|name| remove_file(&self.path.join(name)))
     }
 
     /// The names that an earlier run may have left, but for the manifest.
@@ -148,7 +174,13 @@ impl OutputFolder {
         let known = Relation::ALL.map(|relation| relation.file_name().to_owned());
         let names = listed.into_iter().chain(known).chain([REJECTED.to_owned()]);
         // A manifest is a file that anyone may have edited: it names no other folder's files.
-        names.filter(|name| Path::new(name).file_name().is_some_and(|file| file == name.as_str())).collect()
+        names
+            .filter(|name| {
+                Path::new(name)
+                    .file_name()
+                    .is_some_and(|file| file == name.as_str())
+            })
+            .collect()
     }
 
     fn remove_leftovers(&self) -> io::Result<()> {
@@ -169,6 +201,18 @@ impl OutputFolder {
         }
     }
 
+    /// A file that a commit would replace, though no manifest of ours claims it.
+    fn foreign_file(&self) -> Option<String> {
+        if is_ours(&self.path.join(MANIFEST)) {
+            return None;
+        }
+        let known = Relation::ALL.map(Relation::file_name);
+        let mut names = known.into_iter().chain([REJECTED, MANIFEST]);
+        names
+            .find(|name| self.path.join(name).exists())
+            .map(str::to_owned)
+    }
+
     fn first_entry(&self) -> io::Result<Option<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
@@ -182,7 +226,10 @@ impl OutputFolder {
 impl Drop for OutputFolder {
     fn drop(&mut self) {
         // What cannot be removed now, the next run removes.
-        let _ = fs::remove_dir_all(&self.staging);
+        // A commit that was cut short leaves its list, by which the next run knows the leftovers.
+        if !self.committing || self.committed {
+            let _ = fs::remove_dir_all(&self.staging);
+        }
         let _ = fs::remove_file(&self.lock_path);
         if !self.committed {
             remove_empty(&self.created);
@@ -229,5 +276,9 @@ fn remove_file(path: &Path) -> io::Result<()> {
 
 /// Makes renames in a folder durable, where the system can.
 fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    if cfg!(unix) {
+        File::open(path)?.sync_all()
+    } else {
+        Ok(())
+    }
 }

@@ -29,7 +29,11 @@ pub struct LabelCounts {
 impl LabelCounts {
     /// The share of the documents that were removed.
     pub fn removed_share(&self) -> f64 {
-        if self.documents == 0 { 0.0 } else { self.removed as f64 / self.documents as f64 }
+        if self.documents == 0 {
+            0.0
+        } else {
+            self.removed as f64 / self.documents as f64
+        }
     }
 
     /// Whether more than half of at least two documents were removed, which people want to know.
@@ -79,7 +83,10 @@ impl Labels {
         let mut counts: Vec<LabelCounts> = self
             .names
             .iter()
-            .map(|name| LabelCounts { name: name.clone(), ..LabelCounts::default() })
+            .map(|name| LabelCounts {
+                name: name.clone(),
+                ..LabelCounts::default()
+            })
             .collect();
         for &label in &self.of {
             counts[label as usize].documents += 1;
@@ -91,7 +98,11 @@ impl Labels {
             counts[self.number(removed.document) as usize].removed += 1;
         }
         let mut labels = Vec::new();
-        for cluster in outcome.clusters().iter().filter(|cluster| cluster.len() > 1) {
+        for cluster in outcome
+            .clusters()
+            .iter()
+            .filter(|cluster| cluster.len() > 1)
+        {
             labels.clear();
             labels.extend(cluster.iter().map(|&member| self.of[member as usize]));
             labels.sort_unstable();

@@ -141,10 +141,26 @@ impl Manifest {
     }
 }
 
+/// Whether a file is a manifest that this program wrote.
+pub(super) fn is_ours(path: &Path) -> bool {
+    let manifest = std::fs::read(path)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    manifest.is_some_and(|manifest| {
+        manifest["program"]
+            .as_str()
+            .is_some_and(|program| program.starts_with("twinfold "))
+    })
+}
+
 /// The files that a manifest lists, as far as it can be read.
 pub(super) fn listed_files(path: &Path) -> Vec<String> {
-    let Ok(text) = std::fs::read(path) else { return Vec::new() };
-    let Ok(manifest) = serde_json::from_slice::<Value>(&text) else { return Vec::new() };
+    let Ok(text) = std::fs::read(path) else {
+        return Vec::new();
+    };
+    let Ok(manifest) = serde_json::from_slice::<Value>(&text) else {
+        return Vec::new();
+    };
     manifest["outputs"]
         .as_array()
         .into_iter()
@@ -203,7 +219,9 @@ pub fn verify(folder: &Path) -> Result<usize, VerifyError> {
     let text = match std::fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(VerifyError::NoManifest { path: folder.into() });
+            return Err(VerifyError::NoManifest {
+                path: folder.into(),
+            });
         }
         Err(source) => return Err(VerifyError::Unreadable { path, source }),
     };
@@ -211,16 +229,25 @@ pub fn verify(folder: &Path) -> Result<usize, VerifyError> {
     struct Outputs {
         outputs: Vec<FileEntry>,
     }
-    let manifest: Outputs = serde_json::from_slice(&text).map_err(|error| {
-        VerifyError::BadManifest { path: path.clone(), problem: error.to_string() }
-    })?;
+    let manifest: Outputs =
+        serde_json::from_slice(&text).map_err(|error| VerifyError::BadManifest {
+            path: path.clone(),
+            problem: error.to_string(),
+        })?;
     for entry in &manifest.outputs {
         let path = folder.join(&entry.name);
-        let unreadable = |source| VerifyError::Unreadable { path: path.clone(), source };
+        let unreadable = |source| VerifyError::Unreadable {
+            path: path.clone(),
+            source,
+        };
         let mut file = File::open(&path).map_err(unreadable)?;
         let found = file.metadata().map_err(unreadable)?.len();
         if found != entry.bytes {
-            return Err(VerifyError::Size { path, found, expected: entry.bytes });
+            return Err(VerifyError::Size {
+                path,
+                found,
+                expected: entry.bytes,
+            });
         }
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 18];

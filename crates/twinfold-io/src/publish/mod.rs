@@ -29,7 +29,8 @@ pub use file::OutputFile;
 pub use folder::OutputFolder;
 pub use labels::{LabelCounts, Labels};
 pub use manifest::{
-    Environment, InputEntry, MANIFEST, Manifest, RecallEntry, Records, StageTime, VerifyError, verify,
+    Environment, InputEntry, MANIFEST, Manifest, RecallEntry, Records, StageTime, VerifyError,
+    verify,
 };
 pub use parquet_relations::renamed_columns;
 
@@ -157,13 +158,21 @@ impl PublishSet {
 
 impl Default for PublishSet {
     fn default() -> Self {
-        Self(Relation::ALL.into_iter().filter(|relation| relation.in_release()).collect())
+        Self(
+            Relation::ALL
+                .into_iter()
+                .filter(|relation| relation.in_release())
+                .collect(),
+        )
     }
 }
 
 /// A name that is no relation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no relation {name:?} to publish; there are: release, all, {}", names())]
+#[error(
+    "there is no relation {name:?} to publish; there are: release, all, {}",
+    names()
+)]
 pub struct UnknownRelation {
     /// What was written.
     pub name: String,
@@ -182,7 +191,10 @@ impl FromStr for PublishSet {
             match name {
                 "release" => relations.extend(Self::default().0),
                 "all" => relations.extend(Relation::ALL),
-                _ => match Relation::ALL.into_iter().find(|relation| relation.name() == name) {
+                _ => match Relation::ALL
+                    .into_iter()
+                    .find(|relation| relation.name() == name)
+                {
                     Some(relation) => relations.push(relation),
                     None => return Err(UnknownRelation { name: name.into() }),
                 },
@@ -202,7 +214,14 @@ impl fmt::Display for PublishSet {
         if self.0 == Relation::ALL {
             return f.write_str("all");
         }
-        f.write_str(&self.0.iter().map(|relation| relation.name()).collect::<Vec<_>>().join(","))
+        f.write_str(
+            &self
+                .0
+                .iter()
+                .map(|relation| relation.name())
+                .collect::<Vec<_>>()
+                .join(","),
+        )
     }
 }
 
@@ -230,6 +249,14 @@ pub enum PublishError {
         /// The folder.
         path: PathBuf,
         /// The first thing in it.
+        found: String,
+    },
+    /// A file in the output folder has a name of ours, and is not from a run of ours.
+    #[error("the output folder {} holds {found}, and no twinfold manifest that claims it", path.display())]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// The file.
         found: String,
     },
     /// Another run writes to the folder.
@@ -271,8 +298,11 @@ impl PublishError {
     /// What to do about it, in one line.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotEmpty { .. } => {
-                Some("choose another folder, or replace an earlier run's files with --overwrite".into())
+            Self::NotEmpty { .. } => Some(
+                "choose another folder, or replace an earlier run's files with --overwrite".into(),
+            ),
+            Self::NotOurs { found, .. } => {
+                Some(format!("choose another folder, or move {found} away"))
             }
             Self::NotAFolder { .. } => Some("choose another name for --out".into()),
             Self::Locked { .. } => Some("wait for it, or choose another folder".into()),
@@ -303,7 +333,11 @@ pub fn publish(
 ) -> Result<Vec<OutputFile>, PublishError> {
     let source = Labels::new(publication.documents, "source");
     let domain = Labels::new(publication.documents, "domain");
-    let context = Context { publication, source, domain };
+    let context = Context {
+        publication,
+        source,
+        domain,
+    };
     let write = |&relation: &Relation| {
         let path = folder.staged(relation.file_name());
         let file = match relation {
@@ -331,8 +365,12 @@ pub fn publish(
         Ok(file)
     };
     // The relations are independent of each other; the largest come first.
-    let mut files: Vec<OutputFile> =
-        set.relations().par_iter().with_max_len(1).map(write).collect::<Result<_, PublishError>>()?;
+    let mut files: Vec<OutputFile> = set
+        .relations()
+        .par_iter()
+        .with_max_len(1)
+        .map(write)
+        .collect::<Result<_, PublishError>>()?;
     if !publication.documents.rejected().is_empty() {
         files.push(csv_relations::rejected(&context, &folder.staged(REJECTED))?);
     }
@@ -388,7 +426,16 @@ mod tests {
         for text in ["release", "all", "clusters,duplicate_pairs"] {
             assert_eq!(text.parse::<PublishSet>().unwrap().to_string(), text);
         }
-        assert_eq!("all,clusters".parse::<PublishSet>().unwrap().to_string(), "all");
-        assert!("clutsers".parse::<PublishSet>().unwrap_err().to_string().contains("clusters"));
+        assert_eq!(
+            "all,clusters".parse::<PublishSet>().unwrap().to_string(),
+            "all"
+        );
+        assert!(
+            "clutsers"
+                .parse::<PublishSet>()
+                .unwrap_err()
+                .to_string()
+                .contains("clusters")
+        );
     }
 }

@@ -105,14 +105,19 @@ pub(super) fn duplicate_pairs(
         }
         let verdict = Verdict::new(outcome, &edge, true);
         let domain = |document: DocId| {
-            context.domain.as_ref().map_or("", |domain| domain.name(document))
+            context
+                .domain
+                .as_ref()
+                .map_or("", |domain| domain.name(document))
         };
         result = file.row(&[
             context.id(edge.left),
             context.id(edge.right),
             domain(edge.left),
             domain(edge.right),
-            &verdict.shared_bands.map_or_else(String::new, |bands| bands.to_string()),
+            &verdict
+                .shared_bands
+                .map_or_else(String::new, |bands| bands.to_string()),
             &decimal(verdict.jaccard),
             &verdict.overlap.map_or_else(String::new, decimal),
             "true",
@@ -163,8 +168,11 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
         DataType::Utf8,
         DataType::Utf8,
     ];
-    let fields: Vec<Field> =
-        COLUMNS.into_iter().zip(types).map(|(name, kind)| Field::new(name, kind, true)).collect();
+    let fields: Vec<Field> = COLUMNS
+        .into_iter()
+        .zip(types)
+        .map(|(name, kind)| Field::new(name, kind, true))
+        .collect();
     let schema = Arc::new(Schema::new(fields));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let name = outcome.generator().name();
@@ -189,8 +197,15 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
             texts[5].append_value(edge.instrument.name());
             texts[6].append_value(generator_name(edge, &name));
         }
-        let [left, right, left_domain, right_domain, reason, instrument, generator] =
-            texts.map(|mut text| Arc::new(text.finish()) as ArrayRef);
+        let [
+            left,
+            right,
+            left_domain,
+            right_domain,
+            reason,
+            instrument,
+            generator,
+        ] = texts.map(|mut text| Arc::new(text.finish()) as ArrayRef);
         let columns: Vec<ArrayRef> = vec![
             left,
             right,
@@ -204,8 +219,12 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
             instrument,
             generator,
         ];
-        let batch = RecordBatch::try_new(schema.clone(), columns)
-            .map_err(|source| PublishError::Arrow { path: path.into(), source })?;
+        let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|source| {
+            PublishError::Arrow {
+                path: path.into(),
+                source,
+            }
+        })?;
         file.write(&batch)?;
     }
     file.finish()

@@ -13,9 +13,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use rayon::prelude::*;
+use twinfold::DocId;
 use twinfold::sketch::band_label;
 use twinfold::text::{NormalisedText, shingle_hash, shingles};
-use twinfold::DocId;
 
 use super::file::HashedFile;
 use super::{Context, OutputFile, PublishError};
@@ -32,20 +32,32 @@ const ROW_GROUP_BYTES: usize = 128 << 20;
 
 impl ParquetFile {
     pub(super) fn create(path: &Path, schema: SchemaRef) -> Result<Self, PublishError> {
-        let level = ZstdLevel::try_new(1)
-            .map_err(|source| PublishError::Parquet { path: path.into(), source })?;
+        let level = ZstdLevel::try_new(1).map_err(|source| PublishError::Parquet {
+            path: path.into(),
+            source,
+        })?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
             .build();
         let writer = ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties))
-            .map_err(|source| PublishError::Parquet { path: path.into(), source })?;
-        Ok(Self { writer, path: path.into(), rows: 0 })
+            .map_err(|source| PublishError::Parquet {
+                path: path.into(),
+                source,
+            })?;
+        Ok(Self {
+            writer,
+            path: path.into(),
+            rows: 0,
+        })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), PublishError> {
         self.rows += batch.num_rows() as u64;
-        let fault = |source| PublishError::Parquet { path: self.path.clone(), source };
+        let fault = |source| PublishError::Parquet {
+            path: self.path.clone(),
+            source,
+        };
         self.writer.write(batch).map_err(fault)?;
         if self.writer.in_progress_size() >= ROW_GROUP_BYTES {
             self.writer.flush().map_err(fault)?;
@@ -92,8 +104,12 @@ fn runs<'a>(
 }
 
 /// Names that the output adds; an input column of one of them is renamed.
-const ADDED: [&str; 4] =
-    ["cluster_id", "cluster_size", "representative_doc_id", "token_count"];
+const ADDED: [&str; 4] = [
+    "cluster_id",
+    "cluster_size",
+    "representative_doc_id",
+    "token_count",
+];
 
 /// The name of an input column in the output.
 fn output_column(name: &str, taken: &[String]) -> String {
@@ -101,7 +117,7 @@ fn output_column(name: &str, taken: &[String]) -> String {
         return name.to_owned();
     }
     let mut renamed = format!("input_{name}");
-    while taken.iter().any(|other| *other == renamed) {
+    while taken.contains(&renamed) {
         renamed.insert_str(0, "input_");
     }
     renamed
@@ -122,21 +138,30 @@ pub(super) fn deduped_documents(
 ) -> Result<OutputFile, PublishError> {
     let (table, outcome) = (context.documents(), context.outcome());
     let input = table.schema();
-    let names: Vec<String> = input.fields().iter().map(|field| field.name().clone()).collect();
+    let names: Vec<String> = input
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
     let mut fields = vec![
         Field::new("cluster_id", DataType::Utf8, false),
         Field::new("cluster_size", DataType::UInt64, false),
         Field::new("representative_doc_id", DataType::Utf8, false),
     ];
     fields.extend(input.fields().iter().map(|field| {
-        field.as_ref().clone().with_name(output_column(field.name(), &names)).with_nullable(true)
+        field
+            .as_ref()
+            .clone()
+            .with_name(output_column(field.name(), &names))
+            .with_nullable(true)
     }));
     fields.push(Field::new("token_count", DataType::UInt64, false));
     let schema = Arc::new(Schema::new(fields));
 
     let clusters = outcome.clusters();
-    let mut kept: Vec<u32> =
-        (0..clusters.len() as u32).map(|cluster| outcome.kept(cluster).0).collect();
+    let mut kept: Vec<u32> = (0..clusters.len() as u32)
+        .map(|cluster| outcome.kept(cluster).0)
+        .collect();
     kept.sort_unstable();
     let mut file = ParquetFile::create(path, schema.clone())?;
     for run in runs(context, &kept) {
@@ -167,8 +192,10 @@ fn batch(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
 ) -> Result<RecordBatch, PublishError> {
-    RecordBatch::try_new(schema.clone(), columns)
-        .map_err(|source| PublishError::Arrow { path: path.into(), source })
+    RecordBatch::try_new(schema.clone(), columns).map_err(|source| PublishError::Arrow {
+        path: path.into(),
+        source,
+    })
 }
 
 pub(super) fn removed_documents(
@@ -239,12 +266,16 @@ pub(super) fn memberships(context: &Context<'_>, path: &Path) -> Result<OutputFi
     ]));
     let outcome = context.outcome();
     let mut file = ParquetFile::create(path, schema.clone())?;
-    let Some(memberships) = outcome.generator().memberships() else { return file.finish() };
+    let Some(memberships) = outcome.generator().memberships() else {
+        return file.finish();
+    };
     let (mut keys, mut ids) = (StringBuilder::new(), StringBuilder::new());
     let all: Vec<u32> = (0..context.documents().len() as u32).collect();
     for run in all.chunks(8192) {
         for &document in run {
-            let Some(class) = outcome.sets().class_of(DocId(document)) else { continue };
+            let Some(class) = outcome.sets().class_of(DocId(document)) else {
+                continue;
+            };
             for (position, &key) in memberships.keys(class).iter().enumerate() {
                 keys.append_value(outcome.generator().key_label(position, key));
                 ids.append_value(context.id(DocId(document)));
@@ -271,9 +302,7 @@ pub(super) fn fingerprinted(
 ) -> Result<OutputFile, PublishError> {
     let outcome = context.outcome();
     let config = outcome.config();
-    let list = |kind: DataType| {
-        DataType::List(Arc::new(Field::new_list_field(kind, true)))
-    };
+    let list = |kind: DataType| DataType::List(Arc::new(Field::new_list_field(kind, true)));
     let schema = Arc::new(Schema::new(vec![
         Field::new("doc_id", DataType::Utf8, false),
         Field::new("normalized_text", DataType::LargeUtf8, false),
@@ -288,14 +317,23 @@ pub(super) fn fingerprinted(
     ]));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..context.documents().len() as u32).collect();
-    for run in all.chunks(1024).flat_map(|chunk| runs_small(context, chunk)) {
+    for run in all
+        .chunks(1024)
+        .flat_map(|chunk| runs_small(context, chunk))
+    {
         let rows: Vec<Fingerprint> = run
             .par_iter()
             .map_init(NormalisedText::default, |normalised, &document| {
-                normalised.set(context.documents().text(document as usize), config.tokenizer);
+                normalised.set(
+                    context.documents().text(document as usize),
+                    config.tokenizer,
+                );
                 let mut set: Vec<(String, u64)> = shingles(normalised, config.shingle_size)
                     .map(|shingle| {
-                        (String::from_utf8_lossy(shingle).into_owned(), shingle_hash(shingle))
+                        (
+                            String::from_utf8_lossy(shingle).into_owned(),
+                            shingle_hash(shingle),
+                        )
                     })
                     .collect();
                 set.sort_unstable();
@@ -332,15 +370,17 @@ pub(super) fn fingerprinted(
             number_lists[1].append_value(signature.iter().copied().map(Some));
             let bands = class.map_or(&[][..], |class| outcome.sets().band_keys(class));
             text_lists[2].append_value(
-                bands.iter().enumerate().map(|(band, &key)| Some(band_label(band, key))),
+                bands
+                    .iter()
+                    .enumerate()
+                    .map(|(band, &key)| Some(band_label(band, key))),
             );
         }
         let [tokens, unique, shingle_counts] =
             counts.map(|mut count| Arc::new(count.finish()) as ArrayRef);
         let [token_set, shingle_set, bands] =
             text_lists.map(|mut list| Arc::new(list.finish()) as ArrayRef);
-        let [hashes, signatures] =
-            number_lists.map(|mut list| Arc::new(list.finish()) as ArrayRef);
+        let [hashes, signatures] = number_lists.map(|mut list| Arc::new(list.finish()) as ArrayRef);
         let columns = vec![
             Arc::new(ids.finish()) as ArrayRef,
             Arc::new(normalised.finish()),
