@@ -139,67 +139,40 @@ impl Counts {
     }
 }
 
-/// Everything that a run found.
+/// What the stages of a run found.
+pub(crate) struct Found {
+    pub(crate) config: Config,
+    pub(crate) sets: ShingleSets,
+    pub(crate) generator: Box<dyn CandidateGenerator>,
+    pub(crate) slots: Slots,
+    pub(crate) listing: JoinEdges,
+    pub(crate) joined: Joined,
+    pub(crate) exact: ExactPairs,
+    pub(crate) clusters: Groups,
+    pub(crate) kept: Kept,
+    pub(crate) keep_order: KeepOrder,
+    pub(crate) recall: ExpectedRecall,
+    pub(crate) numeric_pairs: u64,
+}
+
+/// Everything that a run found, counted.
 pub struct Outcome {
-    config: Config,
-    sets: ShingleSets,
-    generator: Box<dyn CandidateGenerator>,
-    slots: Slots,
-    listing: JoinEdges,
-    joined: Joined,
-    exact: ExactPairs,
-    clusters: Groups,
-    kept: Kept,
-    keep_order: KeepOrder,
-    recall: ExpectedRecall,
-    numeric_pairs: u64,
+    found: Found,
     counts: Counts,
     adjacency: Adjacency,
 }
 
 impl Outcome {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "called once, at the end of the pipeline"
-    )]
-    pub(crate) fn new(
-        config: Config,
-        sets: ShingleSets,
-        generator: Box<dyn CandidateGenerator>,
-        slots: Slots,
-        listing: JoinEdges,
-        joined: Joined,
-        exact: ExactPairs,
-        clusters: Groups,
-        kept: Kept,
-        keep_order: KeepOrder,
-        recall: ExpectedRecall,
-        numeric_pairs: u64,
-        domains: Option<&[u32]>,
-    ) -> Self {
-        let adjacency = edges::adjacency(sets.classes(), &joined.accepted);
-        let mut outcome = Self {
-            config,
-            sets,
-            generator,
-            slots,
-            listing,
-            joined,
-            exact,
-            clusters,
-            kept,
-            keep_order,
-            recall,
-            numeric_pairs,
-            counts: Counts::default(),
-            adjacency,
-        };
+    /// Counts what was found. `domains` holds a number for each document's domain.
+    pub(crate) fn new(found: Found, domains: Option<&[u32]>) -> Self {
+        let adjacency = edges::adjacency(found.sets.classes(), &found.joined.accepted);
+        let mut outcome = Self { found, counts: Counts::default(), adjacency };
         outcome.counts = outcome.count(domains);
         outcome
     }
 
     fn count(&self, domains: Option<&[u32]>) -> Counts {
-        let sets = &self.sets;
+        let sets = &self.found.sets;
         let empty = sets.empty().len() as u64;
         let documents = sets.documents() as u64 - empty;
         let within = edges::pairs_within_classes(sets);
@@ -207,17 +180,17 @@ impl Outcome {
             documents,
             empty_documents: empty,
             possible_pairs: edges::pairs(documents),
-            pair_slots: self.slots.slots,
-            candidate_pairs: within.saturating_add(self.joined.proposed_documents),
-            scored_class_pairs: self.joined.scored,
-            skipped_slots: self.joined.skipped,
-            numeric_pairs: self.numeric_pairs,
-            refused_for_numbers: self.joined.refused_for_numbers,
-            removed: self.kept.removed.len() as u64,
-            removed_indirectly: self.kept.removed.iter().filter(|r| !r.direct).count() as u64,
+            pair_slots: self.found.slots.slots,
+            candidate_pairs: within.saturating_add(self.found.joined.proposed_documents),
+            scored_class_pairs: self.found.joined.scored,
+            skipped_slots: self.found.joined.skipped,
+            numeric_pairs: self.found.numeric_pairs,
+            refused_for_numbers: self.found.joined.refused_for_numbers,
+            removed: self.found.kept.removed.len() as u64,
+            removed_indirectly: self.found.kept.removed.iter().filter(|r| !r.direct).count() as u64,
             ..Counts::default()
         };
-        for cluster in self.clusters.iter() {
+        for cluster in self.found.clusters.iter() {
             counts.largest_cluster = counts.largest_cluster.max(cluster.len() as u64);
             if cluster.len() > 1 {
                 counts.clusters += 1;
@@ -232,7 +205,7 @@ impl Outcome {
         }
         counts.kept = counts.clusters + counts.singletons;
         let mut same_domain = 0;
-        match self.listing {
+        match self.found.listing {
             // Every edge: count without walking them all.
             JoinEdges::All => {
                 let weight = |pair: &ScoredPair| {
@@ -240,8 +213,8 @@ impl Outcome {
                 };
                 counts.exact_pairs = edges::exact_pair_count(sets);
                 counts.duplicate_pairs = within
-                    + self.joined.accepted.iter().map(weight).sum::<u64>()
-                    + self.exact.documents().len() as u64;
+                    + self.found.joined.accepted.iter().map(weight).sum::<u64>()
+                    + self.found.exact.documents().len() as u64;
                 if let Some(domains) = domains {
                     self.for_each_edge(|edge| {
                         let [a, b] = [edge.left, edge.right].map(|d| domains[d.index()]);
@@ -275,7 +248,7 @@ impl Outcome {
                 }
             }
             counts.same_domain_candidates =
-                Some(within_same.saturating_add(self.joined.proposed_same_domain));
+                Some(within_same.saturating_add(self.found.joined.proposed_same_domain));
         }
         counts
     }
@@ -286,8 +259,8 @@ impl Outcome {
     /// cluster: each class is a star around its smallest member, and classes are joined by their
     /// smallest members.
     pub fn for_each_edge(&self, mut visit: impl FnMut(Edge)) {
-        let sets = &self.sets;
-        let exact = edges::document_adjacency(self.exact.documents());
+        let sets = &self.found.sets;
+        let exact = edges::document_adjacency(self.found.exact.documents());
         let identical = |class: u32| {
             let size = sets.set(class).len() as u32;
             ScoredPair {
@@ -297,7 +270,7 @@ impl Outcome {
                 union: size,
             }
         };
-        let verifier = Verifier::new(sets, self.config.threshold);
+        let verifier = Verifier::new(sets, self.found.config.threshold);
         let mut found: Vec<(DocId, ScoredPair)> = Vec::new();
         for rank in 0..sets.documents() as u32 {
             let left = DocId(rank);
@@ -306,7 +279,7 @@ impl Outcome {
             };
             let members = sets.members(class);
             found.clear();
-            if self.listing == JoinEdges::All || members[0] == left {
+            if self.found.listing == JoinEdges::All || members[0] == left {
                 let later = members.partition_point(|&member| member <= left);
                 found.extend(
                     members[later..]
@@ -315,9 +288,9 @@ impl Outcome {
                 );
             }
             for (neighbour, pair) in self.adjacency.with_pairs(class) {
-                let pair = self.joined.accepted[pair];
+                let pair = self.found.joined.accepted[pair];
                 let others = sets.members(neighbour);
-                match self.listing {
+                match self.found.listing {
                     JoinEdges::All => {
                         let later = others.partition_point(|&member| member <= left);
                         found.extend(others[later..].iter().map(|&right| (right, pair)));
@@ -359,62 +332,62 @@ impl Outcome {
 
     /// The configuration of the run.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.found.config
     }
 
     /// The fingerprints.
     pub fn sets(&self) -> &ShingleSets {
-        &self.sets
+        &self.found.sets
     }
 
     /// The candidate generator.
     pub fn generator(&self) -> &dyn CandidateGenerator {
-        &*self.generator
+        &*self.found.generator
     }
 
     /// What the generator promises.
     pub fn guarantee(&self) -> Guarantee {
-        self.generator.guarantee()
+        self.found.generator.guarantee()
     }
 
     /// What the generator counted before the join.
     pub fn slots(&self) -> &Slots {
-        &self.slots
+        &self.found.slots
     }
 
     /// Whether every edge is listed.
     pub fn listing(&self) -> JoinEdges {
-        self.listing
+        self.found.listing
     }
 
     /// Accepted pairs of classes, and rejected ones where they were asked for.
     pub fn joined(&self) -> &Joined {
-        &self.joined
+        &self.found.joined
     }
 
     /// The clusters, singletons included, by their smallest member.
     pub fn clusters(&self) -> &Groups {
-        &self.clusters
+        &self.found.clusters
     }
 
     /// The kept document of a cluster.
     pub fn kept(&self, cluster: u32) -> DocId {
-        self.kept.of_cluster[cluster as usize]
+        self.found.kept.of_cluster[cluster as usize]
     }
 
     /// The documents that are not kept, by id.
     pub fn removed(&self) -> &[Removed] {
-        &self.kept.removed
+        &self.found.kept.removed
     }
 
     /// What could not be read while ordering documents by the keep rule.
     pub fn keep_order(&self) -> &KeepOrder {
-        &self.keep_order
+        &self.found.keep_order
     }
 
     /// The recall that the generator's settings give.
     pub fn recall(&self) -> &ExpectedRecall {
-        &self.recall
+        &self.found.recall
     }
 
     /// The counts.

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
 use crate::graph::{self, Groups, UnionFind};
 use crate::numeric;
-use crate::outcome::{Kept, Outcome};
+use crate::outcome::{Found, Kept, Outcome};
 use crate::recall;
 use crate::represent::KeepOrder;
 use crate::score::Verifier;
@@ -160,8 +160,8 @@ pub fn run(
         edges::pairs_within_classes(&sets) as f64,
         weight,
     );
-    Ok(Outcome::new(
-        config.clone(),
+    let found = Found {
+        config: config.clone(),
         sets,
         generator,
         slots,
@@ -173,8 +173,8 @@ pub fn run(
         keep_order,
         recall,
         numeric_pairs,
-        domains.as_deref(),
-    ))
+    };
+    Ok(Outcome::new(found, domains.as_deref()))
 }
 
 /// Whether every edge is listed, by the slots that were counted.
