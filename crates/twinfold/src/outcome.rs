@@ -166,7 +166,11 @@ impl Outcome {
     /// Counts what was found. `domains` holds a number for each document's domain.
     pub(crate) fn new(found: Found, domains: Option<&[u32]>) -> Self {
         let adjacency = edges::adjacency(found.sets.classes(), &found.joined.accepted);
-        let mut outcome = Self { found, counts: Counts::default(), adjacency };
+        let mut outcome = Self {
+            found,
+            counts: Counts::default(),
+            adjacency,
+        };
         outcome.counts = outcome.count(domains);
         outcome
     }

@@ -17,7 +17,6 @@
 //! dates' column `crawled_at` is always one of dates. What is missing, or no date among dates,
 //! sorts last whatever the direction, and is counted.
 
-
 mod grammar;
 mod keys;
 mod time;
