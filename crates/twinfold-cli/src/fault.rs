@@ -1,6 +1,7 @@
 //! What the user is told when a run cannot go on, and the exit codes.
 
 use std::fmt;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// The input, the configuration or the machine is at fault: one line, a hint, exit code 2.
@@ -35,9 +36,10 @@ impl Fault {
 
     /// Says it on standard error.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("error: {}", self.message);
+        let mut stderr = std::io::stderr();
+        let _ = writeln!(stderr, "error: {}", self.message);
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            let _ = writeln!(stderr, "hint: {hint}");
         }
         ExitCode::from(USER_FAULT)
     }

@@ -63,8 +63,11 @@ pub fn main() -> ExitCode {
         if twinfold_io::source::is_decoding() {
             return;
         }
-        eprintln!("{panic}");
-        eprintln!(
+        // Panicking here would abort, so that a closed standard error is let be.
+        let mut stderr = std::io::stderr();
+        let _ = writeln!(stderr, "{panic}");
+        let _ = writeln!(
+            stderr,
             "error: this is a bug in twinfold {}; please report it with the two lines above and \
              your command at {}/issues",
             env!("CARGO_PKG_VERSION"),

@@ -217,7 +217,7 @@ pub(crate) struct Settings {
     /// Relations to write: release, all, or names joined by commas [default: release]
     ///
     /// `twinfold run --publish help` lists the names. all adds relations that are larger than the
-    /// input.
+    /// input. duplicate_pairs may be, too, where copies abound; --edges spanning keeps it small.
     #[arg(long, value_name = "NAMES", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) publish: Option<String>,
@@ -265,7 +265,10 @@ pub(crate) struct Settings {
 /// A threshold may be written as a TOML number; its shortest decimal is what was written.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(
+        untagged,
+        expecting = "a threshold is a decimal such as 0.7, or a text such as \"2/3\""
+    )]
     enum Written {
         Text(String),
         Integer(i64),

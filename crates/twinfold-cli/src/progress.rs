@@ -2,7 +2,7 @@
 //! of the stages, whether or not they are shown.
 
 use std::fmt;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::str::FromStr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -59,6 +59,11 @@ pub(crate) enum Unit {
     Files,
     /// Nothing that can be counted.
     None,
+}
+
+/// A line on standard error; that nobody can read it is no reason to stop.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Shows and times the stages of a run.
@@ -164,7 +169,7 @@ impl Progress {
         }
         if self.shown == Shown::Lines && current.last_line.elapsed() >= LINE_INTERVAL {
             current.last_line = Instant::now();
-            eprintln!("{}", current.line("..."));
+            say(&current.line("..."));
         }
     }
 
@@ -183,7 +188,7 @@ impl Progress {
             bar.finish_and_clear();
         }
         if self.shown != Shown::Nothing {
-            eprintln!("{}", current.line(""));
+            say(&current.line(""));
         }
         let seconds = current.start.elapsed().as_secs_f64();
         state.times.push(StageTime {

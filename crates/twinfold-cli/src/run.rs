@@ -138,6 +138,11 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         sources_losing_most: sources.map_or_else(Vec::new, |s| LostMost::of(&s.counts(&outcome))),
         renamed_columns: &manifest.renamed_columns,
         stage_times: &stage_times,
+        least_direct_score: outcome
+            .removed()
+            .iter()
+            .map(|r| r.score)
+            .fold(1.0, f64::min),
         out: out.display().to_string(),
         files: &files,
         notes: notes(&resolved.config, resolved.target_recall, &outcome),
@@ -197,6 +202,14 @@ fn check_inputs(input: &Input, folder: &OutputFolder) -> Result<(), Fault> {
 fn check_rejected(resolved: &Resolved, documents: &Table) -> Result<(), Fault> {
     let rejected = documents.rejected();
     match rejected.first() {
+        Some(first) if documents.is_empty() => Err(Fault::new(format!(
+            "none of the {} records can be used; the first is in {}, {}: {}",
+            rejected.len(),
+            first.file,
+            first.place,
+            first.reason
+        ))
+        .hint("mend the input, or name other columns with --id-column and --text-column")),
         Some(first) if resolved.strict => Err(Fault::new(format!(
             "{}, {}: {} (the first of {} records that cannot be used)",
             first.file,

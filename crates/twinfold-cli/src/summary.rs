@@ -29,6 +29,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) sources_losing_most: Vec<LostMost>,
     pub(crate) renamed_columns: &'a [(String, String)],
     pub(crate) stage_times: &'a [StageTime],
+    /// The least score of a removed document against the kept one; 1 where none was removed.
+    pub(crate) least_direct_score: f64,
     pub(crate) out: String,
     pub(crate) files: &'a [FileEntry],
     #[serde(skip)]
@@ -88,6 +90,17 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
                 banding.hashes()
             ));
         }
+    }
+    if outcome
+        .recall()
+        .at_threshold
+        .is_some_and(|recall| recall < 0.9)
+    {
+        notes.push(
+            "pairs near the threshold are easily missed: --target-recall 0.99 finds most, \
+             --candidates lossless all"
+                .into(),
+        );
     }
     if outcome.listing() == JoinEdges::Spanning
         && config.edges == twinfold::config::EdgeListing::Auto
@@ -190,11 +203,18 @@ impl Summary<'_> {
         )?;
         writeln!(
             text,
-            "kept         {} documents; removed {}, {} of them matching the kept one only by way of others",
+            "kept         {} documents; removed {}",
             count(counts.kept),
-            count(counts.removed),
-            count(counts.removed_indirectly)
+            count(counts.removed)
         )?;
+        if counts.removed_indirectly > 0 {
+            writeln!(
+                text,
+                "warning      {} of the removed match the kept one only by way of others, the least at {:.2}; --linkage star keeps those",
+                count(counts.removed_indirectly),
+                self.least_direct_score
+            )?;
+        }
         if records.empty > 0 {
             writeln!(
                 text,

@@ -58,8 +58,27 @@ fn json_that_is_no_lines_is_explained() {
     assert_eq!(bench.records(&torn), [2, 1, 0, 1]);
     let torn = bench.write("torn.jsonl", "{\n{\"id\":\"a\",\"text\":\"x\"}\n");
     assert_eq!(bench.records(&torn), [2, 1, 0, 1]);
-    let one = bench.write("one.jsonl", "[1,2]\n");
-    assert_eq!(bench.records(&one), [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_run_in_which_no_record_can_be_used_is_a_fault() {
+    let bench = Bench::new();
+    for (name, text) in [
+        ("array.jsonl", "[1,2]\n"),
+        (
+            "float.jsonl",
+            "{\"id\":1.5,\"text\":\"a\"}\n{\"id\":2.5,\"text\":\"b\"}\n",
+        ),
+        ("ragged.csv", "id,text\n1,a,b\n2\n"),
+    ] {
+        let file = bench.write(name, text);
+        bench.run(&[&file], "out", &[]).fault_with(&[
+            &file,
+            "none of the",
+            "can be used",
+            "--id-column",
+        ]);
+    }
 }
 
 #[test]

@@ -167,3 +167,31 @@ fn expectations_met_and_not_met() {
     expect("{".into()).fault_with(&["expected.json", "not JSON"]);
     twinfold(&["verify", &bench.name("out")]).success();
 }
+
+/// Standard error may be a pipe whose reader has gone, or a full device; the results still come.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_cannot_be_written_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.csv");
+    std::fs::write(&input, "id,text\n1,one text\n2,another text\n").unwrap();
+    let out = folder.path().join("out");
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_twinfold"))
+        .args([
+            "run",
+            input.to_str().unwrap(),
+            "--out",
+            out.to_str().unwrap(),
+        ])
+        .args(["--progress", "always"])
+        .stdout(std::process::Stdio::null())
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+    assert!(out.join("manifest.json").exists());
+}

@@ -1,6 +1,6 @@
 //! The library's one error type.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Linkage};
 use crate::represent::KeepError;
 
 /// What can stop a run. All of it is the caller's to mend; [`Error::hint`] says how.
@@ -27,6 +27,8 @@ pub enum Error {
         largest_key: String,
         /// The documents in the fullest bucket.
         largest_documents: u64,
+        /// How edges were to become clusters: stars cannot do with fewer edges.
+        linkage: Linkage,
     },
     /// Two documents have the same id.
     #[error("two documents have the id {id:?}")]
@@ -56,6 +58,13 @@ impl Error {
         match self {
             Self::Config(error) => error.hint(),
             Self::Keep(error) => error.hint(),
+            Self::PairBudget {
+                needed,
+                linkage: Linkage::Star,
+                ..
+            } => Some(format!(
+                "raise --max-pairs to {needed}, or use --linkage components, which can do with spanning edges"
+            )),
             Self::PairBudget { needed, .. } => Some(format!(
                 "raise --max-pairs to {needed}, or list just enough edges to connect each cluster \
                  with --edges spanning"

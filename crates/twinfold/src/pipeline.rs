@@ -197,6 +197,7 @@ fn choose_listing(config: &Config, slots: &Slots, exact: u64) -> Result<JoinEdge
             needed,
             largest_key,
             largest_documents,
+            linkage: config.linkage,
         });
     }
     Ok(JoinEdges::Spanning)
