@@ -195,3 +195,18 @@ fn a_standard_error_that_cannot_be_written_stops_nothing() {
     assert!(status.success(), "{status}");
     assert!(out.join("manifest.json").exists());
 }
+
+/// A pipe by its name in the file system is a file like any other.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_can_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let arguments = ["run", "/dev/stdin", "--format", "jsonl", "--json"];
+    let run = common::twinfold_with_input(
+        &[&arguments[..], &["--out", out.to_str().unwrap()]].concat(),
+        "{\"id\":\"a\",\"text\":\"one text\"}\n",
+    );
+    let summary: serde_json::Value = serde_json::from_str(&run.success()).unwrap();
+    assert_eq!(summary["records"]["used"], 1);
+}

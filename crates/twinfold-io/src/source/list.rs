@@ -39,9 +39,13 @@ pub(super) fn expand(
         }
         for path in paths(input)? {
             let name = path.to_string_lossy().into_owned();
-            let real = fs::canonicalize(&path).map_err(|source| SourceError::Io {
-                path: name.clone(),
-                source,
+            // A pipe, such as /dev/stdin can be, is there and has no other name.
+            let real = fs::canonicalize(&path).or_else(|source| match path.exists() {
+                true => Ok(path.clone()),
+                false => Err(SourceError::Io {
+                    path: name.clone(),
+                    source,
+                }),
             })?;
             if let Some(first) = seen.insert(real, name.clone()) {
                 return Err(SourceError::NamedTwice {
