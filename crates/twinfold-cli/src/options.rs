@@ -200,7 +200,7 @@ pub(crate) struct Settings {
     /// Pair slots up to which every edge is listed [default: 50000000]
     ///
     /// A slot is a key and a pair of documents that share it; slots are counted before any pair is
-    /// looked at. A listed edge takes up to about 50 bytes of memory.
+    /// looked at. Memory and the size of duplicate_pairs grow with the listed edges.
     #[arg(long, value_name = "N", help_heading = "Clusters")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_pairs: Option<u64>,

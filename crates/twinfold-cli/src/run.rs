@@ -81,7 +81,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         })
     })?;
 
-    let sources = Labels::new(&documents, "source");
+    let sources = Labels::new(&documents, "source").map(|labels| labels.counts(&outcome));
     let stage_times = progress.finish();
     let manifest = Manifest {
         program: PROGRAM.into(),
@@ -94,7 +94,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         source_classification: serde_json::json!({
             "kind": "files",
             "sources": sources.as_ref().map(|sources| {
-                sources.counts(&outcome).into_iter().map(|s| s.name).collect::<Vec<_>>()
+                sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>()
             }),
         }),
         generator: outcome.generator().name(),
@@ -135,7 +135,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         recall: outcome.recall(),
         threshold: resolved.config.threshold.to_string(),
         dates: manifest.dates,
-        sources_losing_most: sources.map_or_else(Vec::new, |s| LostMost::of(&s.counts(&outcome))),
+        sources_losing_most: LostMost::of(sources.as_deref().unwrap_or_default()),
         renamed_columns: &manifest.renamed_columns,
         stage_times: &stage_times,
         least_direct_score: outcome

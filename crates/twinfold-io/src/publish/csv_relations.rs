@@ -27,16 +27,13 @@ impl CsvFile {
             path: path.into(),
             rows: 0,
         };
-        file.record(header)?;
+        file.row(header)?;
+        // The header is no row of the relation.
         file.rows = 0;
         Ok(file)
     }
 
     pub(super) fn row<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
-        self.record(fields)
-    }
-
-    fn record<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
         self.rows += 1;
         self.writer
             .write_record(fields)
