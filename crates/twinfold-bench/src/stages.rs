@@ -233,7 +233,7 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
 
     let start = Instant::now();
     let outcome = pool.install(|| {
-        let sets = ShingleSets::new(batches, table.len(), |document: DocId| {
+        let sets = ShingleSets::new(&config, batches, table.len(), |document: DocId| {
             Table::origin(&table, document.index())
         });
         pipeline::run(&config, &table, sets, Options::default(), &Unobserved)

@@ -50,9 +50,12 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
 
     let outcome = pool.install(|| {
         progress.begin(Stage::Group, None);
-        let sets = ShingleSets::new(batches, documents.len(), |document: DocId| {
-            documents.origin(document.index())
-        });
+        let sets = ShingleSets::new(
+            &resolved.config,
+            batches,
+            documents.len(),
+            |document: DocId| documents.origin(document.index()),
+        );
         let options = Options {
             list_rejected: resolved.publish.contains(Relation::ScoredPairs),
         };
