@@ -97,8 +97,8 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
         .is_some_and(|recall| recall < 0.9)
     {
         notes.push(
-            "pairs near the threshold are easily missed: --target-recall 0.99 finds most, \
-             --candidates lossless all"
+            "pairs near the threshold are easily missed: --candidates lossless, the default, finds \
+             all, --target-recall 0.99 most"
                 .into(),
         );
     }

@@ -7,8 +7,10 @@
 
 mod ascii;
 mod intersect;
+mod memory;
 mod minhash;
 
 pub use ascii::{append_collapsed, append_words, ascii_prefix};
 pub use intersect::{intersection_at_least, intersection_size};
+pub use memory::prefer_huge_pages;
 pub use minhash::{minhash, minhash_instructions, serial as minhash_serial};

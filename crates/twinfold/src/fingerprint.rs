@@ -333,10 +333,22 @@ fn set_digest(set: &[u64]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Lsh;
+
+    fn with(family: HashFamily) -> Config {
+        let lsh = Lsh {
+            family,
+            ..Lsh::default()
+        };
+        Config {
+            candidates: Candidates::Lsh(lsh),
+            ..Config::default()
+        }
+    }
 
     #[test]
     fn copies_cost_no_set_and_empties_have_none() {
-        let mut fingerprinter = Fingerprinter::new(&Config::default());
+        let mut fingerprinter = Fingerprinter::new(&with(HashFamily::Fast));
         let (seen, mut batch) = (SeenTexts::new(), FingerprintBatch::default());
         for text in [
             "a b c d e f",
@@ -361,13 +373,10 @@ mod tests {
     #[test]
     fn repeated_shingles_count_once() {
         for family in [HashFamily::Fast, HashFamily::Blake2b] {
-            let mut config = Config {
+            let config = Config {
                 shingle_size: 1,
-                ..Config::default()
+                ..with(family)
             };
-            if let Candidates::Lsh(lsh) = &mut config.candidates {
-                lsh.family = family;
-            }
             let mut batch = FingerprintBatch::default();
             Fingerprinter::new(&config).push("b a b a a", &SeenTexts::new(), &mut batch);
             assert_eq!(batch.set(0).len(), 2);

@@ -9,6 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use twinfold_kernels::prefer_huge_pages;
 
 /// Cells for each element: more make fewer strangers share one.
 const SPREAD: usize = 4;
@@ -19,6 +20,25 @@ const PART_BITS: u32 = 8;
 /// Hashes that are gathered before they are counted: a few pages for each part.
 const GATHERED: usize = 512;
 
+/// Hashes gathered by their leading bits.
+struct Gathered {
+    hashes: Vec<u64>,
+    lengths: [usize; 1 << PART_BITS],
+}
+
+impl Gathered {
+    fn new() -> Self {
+        Self {
+            hashes: vec![0; GATHERED << PART_BITS],
+            lengths: [0; 1 << PART_BITS],
+        }
+    }
+
+    fn part(&self, number: usize) -> &[u64] {
+        &self.hashes[number * GATHERED..][..self.lengths[number]]
+    }
+}
+
 /// Counts every element of `rows` into a table; `count` counts hashes into the part of it that they
 /// belong to.
 fn count_parts<'a, T: Send>(
@@ -26,31 +46,30 @@ fn count_parts<'a, T: Send>(
     rows: impl ParallelIterator<Item = &'a [u64]>,
     count: impl Fn(&mut [T], &[u64]) + Sync,
 ) {
+    prefer_huge_pages(table);
     let part = table.len() >> PART_BITS;
     let parts: Vec<Mutex<&mut [T]>> = table.chunks_mut(part).map(Mutex::new).collect();
-    let flush = |number: usize, gathered: &mut Vec<u64>| {
+    let flush = |number: usize, gathered: &mut Gathered| {
         let mut cells = parts[number].lock().unwrap_or_else(PoisonError::into_inner);
-        count(&mut cells, gathered);
-        gathered.clear();
+        count(&mut cells, gathered.part(number));
+        gathered.lengths[number] = 0;
     };
-    rows.fold(
-        || vec![Vec::new(); 1 << PART_BITS],
-        |mut gathered, row| {
-            for &hash in row {
-                let number = (hash >> (64 - PART_BITS)) as usize;
-                let hashes = &mut gathered[number];
-                hashes.push(hash);
-                if hashes.len() == GATHERED {
-                    flush(number, hashes);
-                }
+    rows.fold(Gathered::new, |mut gathered, row| {
+        for &hash in row {
+            let number = (hash >> (64 - PART_BITS)) as usize;
+            let length = gathered.lengths[number];
+            gathered.hashes[number * GATHERED + length] = hash;
+            gathered.lengths[number] = length + 1;
+            if length + 1 == GATHERED {
+                flush(number, &mut gathered);
             }
-            gathered
-        },
-    )
-    .for_each(|gathered| {
-        for (number, mut hashes) in gathered.into_iter().enumerate() {
-            if !hashes.is_empty() {
-                flush(number, &mut hashes);
+        }
+        gathered
+    })
+    .for_each(|mut gathered| {
+        for number in 0..1 << PART_BITS {
+            if gathered.lengths[number] > 0 {
+                flush(number, &mut gathered);
             }
         }
     });
