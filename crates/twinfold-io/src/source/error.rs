@@ -121,6 +121,12 @@ pub enum SourceError {
         /// How many were decoded.
         found: u64,
     },
+    /// A file that became another while it was read.
+    #[error("{}: the file changed while it was read", line(.path))]
+    Changed {
+        /// The file.
+        path: String,
+    },
     /// A stream that breaks off or can't be decompressed.
     #[error("{}: the {compression} stream is broken or cut short after line {after}: {}", line(.path), line(&.source.to_string()))]
     Stream {
@@ -291,6 +297,7 @@ impl SourceError {
             Self::ParquetPage { .. } | Self::ParquetDecoder { .. } | Self::ParquetRows { .. } => {
                 "the file is damaged; fetch it again or leave it out".into()
             }
+            Self::Changed { .. } => "run again once nothing writes to it".into(),
             Self::Stream { compression: Compression::None, .. } => "read the file again or leave it out".into(),
             Self::Stream { compression, .. } => {
                 format!("check it with `{} -t`; fetch it again or leave it out", compression.tool())
