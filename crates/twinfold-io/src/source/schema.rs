@@ -402,8 +402,34 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
             Ok(array) => views(&array),
             Err(_) => formatted(array),
         },
-        kind if kind.is_nested() => json(array).or_else(|_| formatted(array)),
+        kind if kind.is_nested() => {
+            let utc = in_utc(kind);
+            let array = if utc == *kind {
+                array
+            } else {
+                &strict(array, &utc)?
+            };
+            json(array).or_else(|_| formatted(array))
+        }
         _ => formatted(array),
+    }
+}
+
+/// A nested type with every time in UTC: names of zones are not known to what makes text of them.
+fn in_utc(kind: &DataType) -> DataType {
+    use DataType::*;
+    let field = |field: &Arc<Field>| {
+        let kind = in_utc(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(kind))
+    };
+    match kind {
+        Timestamp(unit, Some(_)) => Timestamp(*unit, Some("+00:00".into())),
+        List(item) => List(field(item)),
+        LargeList(item) => LargeList(field(item)),
+        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
+        Struct(fields) => Struct(fields.iter().map(field).collect()),
+        Map(entries, sorted) => Map(field(entries), *sorted),
+        other => other.clone(),
     }
 }
 
