@@ -1,6 +1,6 @@
 //! Reads CSV, Parquet and JSON Lines into one [`Table`] of documents.
 //!
-//! The story: [`Input::open`] turns names into files (`list`); [`Input::read`] cuts them into units
+//! The story: [`Input::open`] turns names into files (`list`), with `notes` on what it skipped; [`Input::read`] cuts them into units
 //! and lets every thread of the pool fetch and decode (`read`): text files as `chunks` of whole
 //! records through `compress`, which `csv` and `jsonl` parse, and `parquet` by row groups. Each
 //! decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
