@@ -532,8 +532,11 @@ impl Finder {
             None => {}
         }
         self.walked.insert(real.clone(), path.clone());
-        for entry in fs::read_dir(&path)? {
-            let entry = entry?;
+        // In the order of their names, so that the notes always stand in the same order.
+        let mut entries = fs::read_dir(&path)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        let first = folders.len();
+        for entry in entries {
             let path = entry.path();
             if hidden(&path) {
                 continue;
@@ -559,6 +562,8 @@ impl Finder {
                 }
             }
         }
+        // They are taken from the end.
+        folders[first..].reverse();
         Ok(())
     }
 
