@@ -28,6 +28,7 @@ pub fn any_file(name: &str, bytes: &[u8]) {
             inputs: vec![path.to_string_lossy().into_owned()],
             columns: ColumnNames::default(),
             make_ids,
+            output: None,
             ..SourceOptions::default()
         })?;
         input.read(&POOL, &|_| {}, &|batch| batch.len())

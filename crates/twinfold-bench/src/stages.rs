@@ -57,6 +57,7 @@ pub(crate) fn run(input: Option<PathBuf>, threads: usize, repeat: usize) -> Outc
             format: None,
             columns: ColumnNames::default(),
             make_ids: false,
+            output: None,
         })
     };
     let input = open()?;

@@ -280,6 +280,7 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
             title: settings.title_column.clone(),
         },
         make_ids: settings.make_ids.unwrap_or(false),
+        output: settings.out.as_ref().map(PathBuf::from),
     };
     let mut resolved = Resolved {
         source,

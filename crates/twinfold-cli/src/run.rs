@@ -111,6 +111,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         records,
         counts: outcome.counts().clone(),
         dates: outcome.keep_order().dates,
+        notes: documents.notes(),
         renamed_columns: renamed_columns(&documents.column_names()),
         environment: Environment {
             engine: "local",
@@ -148,7 +149,11 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
             .fold(1.0, f64::min),
         out: out.display().to_string(),
         files: &files,
-        notes: notes(&resolved.config, resolved.target_recall, &outcome),
+        notes: [
+            manifest.notes.clone(),
+            notes(&resolved.config, resolved.target_recall, &outcome),
+        ]
+        .concat(),
     };
     let text = match (resolved.json, resolved.quiet) {
         (true, _) => serde_json::to_string_pretty(&summary).map_err(Fault::new)? + "\n",

@@ -33,7 +33,6 @@ pub(crate) struct Summary<'a> {
     pub(crate) least_direct_score: f64,
     pub(crate) out: String,
     pub(crate) files: &'a [FileEntry],
-    #[serde(skip)]
     pub(crate) notes: Vec<String>,
 }
 

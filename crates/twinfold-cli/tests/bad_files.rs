@@ -196,9 +196,6 @@ fn damaged_files_stop_the_run_in_one_line() {
         .run(&[&unknown], "out", &[])
         .fault_with(&[&unknown, "--format"]);
     bench
-        .run(&[&padded, &padded], "out", &[])
-        .fault_with(&["named twice"]);
-    bench
         .run(&[], "out", &[])
         .fault_with(&["no input was named"]);
 }
@@ -229,7 +226,6 @@ fn standard_input() {
             input,
         )
     };
-    run(&["-", "-"], b"").fault_with(&["named twice"]);
     run(&["-", "--format", "parquet"], b"PAR1")
         .fault_with(&["can't be read from a stream", "file first"]);
     let cut = compress("gz", lines.as_bytes());

@@ -1,6 +1,6 @@
 //! Reads CSV, Parquet and JSON Lines into one [`Table`] of documents.
 //!
-//! The story: [`Input::open`] turns names into files (`list`); [`Input::read`] cuts them into units
+//! The story: [`Input::open`] turns names into files (`list`), with `notes` on what it skipped; [`Input::read`] cuts them into units
 //! and lets every thread of the pool fetch and decode (`read`): text files as `chunks` of whole
 //! records through `compress`, which `csv` and `jsonl` parse, and `parquet` by row groups. Each
 //! decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
@@ -29,6 +29,7 @@ mod footer;
 mod ids;
 mod jsonl;
 mod list;
+mod notes;
 mod parquet;
 mod read;
 mod rows;
@@ -100,6 +101,8 @@ pub struct UnknownFormat(pub String);
 #[derive(Clone, Debug, Default)]
 pub struct SourceOptions {
     /// Files, folders (with all below them), patterns (`data/*.parquet`), or `-` for standard input.
+    /// The output folder of an earlier run stands for the documents that it kept; inside another
+    /// folder it is skipped.
     pub inputs: Vec<String>,
     /// The format of all of them. Default: each by the ending of its name; standard input as JSON Lines.
     pub format: Option<Format>,
@@ -107,6 +110,8 @@ pub struct SourceOptions {
     pub columns: ColumnNames,
     /// Whether to make ids where they are missing or repeated, instead of refusing. Default: no.
     pub make_ids: bool,
+    /// The folder that the run will write to: where it lies in an input folder, it is not read.
+    pub output: Option<PathBuf>,
 }
 
 /// One file to be read.
@@ -132,6 +137,7 @@ pub struct InputFile {
 #[derive(Clone, Debug)]
 pub struct Input {
     files: Vec<InputFile>,
+    notes: notes::Notes,
     columns: ColumnNames,
     make_ids: bool,
 }
@@ -139,9 +145,10 @@ pub struct Input {
 impl Input {
     /// Finds the files. What is in them is looked at by [`Input::read`].
     pub fn open(options: SourceOptions) -> Result<Self, SourceError> {
-        let files = list::expand(&options.inputs, options.format)?;
+        let found = list::expand(&options.inputs, options.format, options.output.as_deref())?;
         Ok(Self {
-            files,
+            files: found.files,
+            notes: found.notes,
             columns: options.columns,
             make_ids: options.make_ids,
         })

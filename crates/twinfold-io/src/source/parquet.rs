@@ -53,7 +53,7 @@ impl GroupReader {
             let handle = open(file)?;
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
                 handle,
-                self.footer.metadata.clone(),
+                self.footer.metadata(file)?,
             )
             .with_row_groups(vec![self.index])
             .with_batch_size(group.batch_rows);
@@ -103,7 +103,10 @@ impl GroupReader {
                 expected: group.rows as i64,
                 found: self.read,
             }),
-            _ => Ok(None),
+            _ => {
+                self.footer.group_read();
+                Ok(None)
+            }
         }
     }
 
@@ -136,10 +139,16 @@ fn pieces(file: &FileContext<'_>, footer: &Footer, rows: &Rows) -> Result<Vec<Pi
     let mut roles = Vec::new();
     let mut reasons: Vec<Option<String>> = vec![None; rows.batch.num_rows()];
     for role in ROLES {
-        let column = footer.chosen[role as usize];
+        let column = footer.columns.chosen[role as usize];
         roles.push(
             column
-                .map(|c| texts(rows.batch.column(c), &footer.info[c].name, &mut reasons))
+                .map(|c| {
+                    texts(
+                        rows.batch.column(c),
+                        &footer.columns.info[c].name,
+                        &mut reasons,
+                    )
+                })
                 .transpose()?,
         );
     }
@@ -206,7 +215,7 @@ fn piece(
     let records = reasons.len() as u64;
     let batch = Batch {
         file: file.index,
-        info: footer.info.clone(),
+        info: footer.columns.info.clone(),
         rows: batch.num_rows(),
         columns: batch.columns().to_vec(),
         roles: std::array::from_fn(|i| roles[i].take()),

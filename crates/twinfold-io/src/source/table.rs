@@ -73,7 +73,7 @@ impl Table {
             let usual = || input.columns.wanted(Role::Id)[0].to_string();
             chosen[Role::Id as usize].get_or_insert_with(usual).clone()
         });
-        let rows = pool.install(|| Rows::new(&files, batches, ids, made))?;
+        let rows = pool.install(|| Rows::new(&input.files, &files, batches, ids, made))?;
         Ok(Self {
             rows,
             input: input.clone(),
@@ -91,6 +91,14 @@ impl Table {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What the user should know of the inputs, a line each: what was skipped, and what was read as
+    /// something else. The same for the same inputs.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.input.notes.clone();
+        notes.extend(self.rows.notes());
+        notes.lines()
     }
 
     /// Records read: documents and rejected ones.
