@@ -24,7 +24,7 @@ use twinfold::sketch::Banding;
 use twinfold::text::{NormalisedText, shingle_hash, shingles};
 use twinfold::{Config, DocId};
 use twinfold_io::publish::{OutputFolder, Publication, PublishSet, publish};
-use twinfold_io::source::{ColumnNames, Input, SourceOptions, Table};
+use twinfold_io::source::{Input, SourceOptions, Table};
 
 /// What a process does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,9 +172,7 @@ fn config(generator: Generator, edges: EdgeListing) -> Result<Config, Box<dyn Er
 fn open(path: &Path) -> Result<Input, Box<dyn Error>> {
     Ok(Input::open(SourceOptions {
         inputs: vec![path.to_string_lossy().into_owned()],
-        format: None,
-        columns: ColumnNames::default(),
-        make_ids: false,
+        ..SourceOptions::default()
     })?)
 }
 
