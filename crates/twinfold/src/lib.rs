@@ -32,6 +32,7 @@ pub mod edges;
 pub mod error;
 pub mod exact;
 pub mod fingerprint;
+mod frequency;
 pub mod graph;
 mod numeric;
 pub mod outcome;
@@ -42,7 +43,6 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
-mod tally;
 pub mod text;
 pub mod threshold;
 

@@ -167,19 +167,30 @@ fn the_end_of_a_chain_says_how_little_it_shares_and_a_star_leaves_it_out() {
 fn many_copies_of_one_page_take_linear_work() {
     let copies = 20_000u64;
     let page = FreshWords::new(103).words(100).join(" ");
-    let outcome = deduplicate(&Config::default(), &ranked(&vec![page; copies as usize])).unwrap();
-    let (counts, pairs) = (outcome.counts(), copies * (copies - 1) / 2);
-    assert_eq!(outcome.listing(), JoinEdges::Spanning);
-    assert_eq!(counts.pair_slots, 8 * pairs);
-    assert_eq!(counts.possible_pairs, pairs);
-    assert_eq!(pairs_within_classes(outcome.sets()), pairs);
-    assert_eq!((counts.clusters, counts.largest_cluster), (1, copies));
-    assert_eq!((counts.scored_class_pairs, counts.skipped_slots), (0, 0));
-    // What is listed grows with the copies and not with their pairs.
-    assert_eq!(counts.duplicate_pairs, copies - 1);
-    assert_eq!(counts.exact_pairs, copies - 1);
-    assert_eq!(outcome.removed().len() as u64, copies - 1);
-    assert_eq!(outcome.sets().classes(), 1);
+    let corpus = ranked(&vec![page; copies as usize]);
+    let pairs = copies * (copies - 1) / 2;
+    for (candidates, keys) in [
+        (Candidates::Lossless, 1),
+        (Candidates::Lsh(Lsh::default()), 8),
+    ] {
+        let config = Config {
+            candidates,
+            ..Config::default()
+        };
+        let outcome = deduplicate(&config, &corpus).unwrap();
+        let counts = outcome.counts();
+        assert_eq!(outcome.listing(), JoinEdges::Spanning);
+        assert_eq!(counts.pair_slots, keys * pairs);
+        assert_eq!(counts.possible_pairs, pairs);
+        assert_eq!(pairs_within_classes(outcome.sets()), pairs);
+        assert_eq!((counts.clusters, counts.largest_cluster), (1, copies));
+        assert_eq!((counts.scored_class_pairs, counts.skipped_slots), (0, 0));
+        // What is listed grows with the copies and not with their pairs.
+        assert_eq!(counts.duplicate_pairs, copies - 1);
+        assert_eq!(counts.exact_pairs, copies - 1);
+        assert_eq!(outcome.removed().len() as u64, copies - 1);
+        assert_eq!(outcome.sets().classes(), 1);
+    }
 }
 
 #[test]

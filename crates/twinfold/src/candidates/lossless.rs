@@ -43,9 +43,9 @@ use rayon::prelude::*;
 
 use super::{CandidateGenerator, Guarantee, JoinEdges, JoinRequest, Joined, Memberships, Slots};
 use crate::edges;
+use crate::frequency::Frequencies;
 use crate::graph::UnionFind;
 use crate::sets::ShingleSets;
-use crate::tally::Frequencies;
 use crate::threshold::Threshold;
 
 /// The lossless generator over the classes of a corpus.
