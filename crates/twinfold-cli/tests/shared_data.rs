@@ -58,6 +58,7 @@ fn check(corpus: &str, truth: &Truth, threshold: &str, extra: &[&str]) {
         out.to_str().unwrap(),
     ];
     arguments.extend(["--tokenizer", "words", "--threshold", threshold, "--json"]);
+    arguments.extend(["--publish", "release,duplicate_pairs"]);
     arguments.extend(extra);
     let summary: serde_json::Value = serde_json::from_str(&twinfold(&arguments).success()).unwrap();
 

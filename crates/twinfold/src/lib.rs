@@ -33,6 +33,7 @@ pub mod error;
 pub mod exact;
 pub mod fingerprint;
 pub mod graph;
+pub mod labels;
 mod numeric;
 pub mod outcome;
 pub mod pipeline;
@@ -42,6 +43,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
+pub mod tally;
 pub mod text;
 pub mod threshold;
 

@@ -8,7 +8,6 @@
 mod csv_relations;
 mod file;
 mod folder;
-mod labels;
 mod manifest;
 mod pairs;
 mod parquet_relations;
@@ -22,15 +21,14 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 use serde::Serialize;
 use twinfold::Outcome;
+use twinfold::labels::Labels;
 
 use crate::source::{SourceError, Table};
 
 pub use file::OutputFile;
-pub use folder::OutputFolder;
-pub use labels::{LabelCounts, Labels};
+pub use folder::{FolderCleanup, OutputFolder};
 pub use manifest::{
-    Environment, InputEntry, MANIFEST, Manifest, RecallEntry, Records, StageTime, VerifyError,
-    verify,
+    Environment, InputEntry, MANIFEST, Manifest, Records, StageTime, VerifyError, verify,
 };
 pub use parquet_relations::renamed_columns;
 
@@ -41,8 +39,6 @@ pub enum Relation {
     DedupedDocuments,
     /// The cluster of each document.
     Clusters,
-    /// The listed edges with their scores.
-    DuplicatePairs,
     /// The removed documents, each with the one kept in its place and the score against it.
     RemovedDocuments,
     /// The clusters of two or more, for people to look at.
@@ -57,6 +53,8 @@ pub enum Relation {
     DuplicateSummary,
     /// The documents without a shingle.
     EmptyDocuments,
+    /// The listed edges with their scores.
+    DuplicatePairs,
     /// What each document was compared by.
     Fingerprinted,
     /// The keys of each document.
@@ -74,7 +72,6 @@ impl Relation {
     pub const ALL: [Self; 15] = [
         Self::DedupedDocuments,
         Self::Clusters,
-        Self::DuplicatePairs,
         Self::RemovedDocuments,
         Self::ClusterInspection,
         Self::CandidateSummary,
@@ -82,6 +79,7 @@ impl Relation {
         Self::SourceSummary,
         Self::DuplicateSummary,
         Self::EmptyDocuments,
+        Self::DuplicatePairs,
         Self::Fingerprinted,
         Self::Memberships,
         Self::CollisionBuckets,
@@ -131,7 +129,8 @@ impl Relation {
         }
     }
 
-    /// Whether `release` publishes it.
+    /// Whether `release` publishes it: what has a row for each document or cluster, and no more.
+    /// Pairs may be as many as the square of the copies.
     pub fn in_release(self) -> bool {
         self <= Self::EmptyDocuments
     }
@@ -332,11 +331,9 @@ pub fn publish(
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<OutputFile>, PublishError> {
     let source = Labels::new(publication.documents, "source");
-    let domain = Labels::new(publication.documents, "domain");
     let context = Context {
         publication,
         source,
-        domain,
     };
     let write = |&relation: &Relation| {
         let path = folder.staged(relation.file_name());
@@ -352,7 +349,7 @@ pub fn publish(
             Relation::ClusterInspection => csv_relations::cluster_inspection(&context, &path),
             Relation::CandidateSummary => csv_relations::candidate_summary(&context, &path),
             Relation::DomainSummary => {
-                csv_relations::label_summary(&context, "domain", context.domain.as_ref(), &path)
+                csv_relations::label_summary(&context, "domain", context.domains(), &path)
             }
             Relation::SourceSummary => {
                 csv_relations::label_summary(&context, "source", context.source.as_ref(), &path)
@@ -381,7 +378,6 @@ pub fn publish(
 struct Context<'a> {
     publication: Publication<'a>,
     source: Option<Labels>,
-    domain: Option<Labels>,
 }
 
 impl<'a> Context<'a> {
@@ -391,6 +387,10 @@ impl<'a> Context<'a> {
 
     fn outcome(&self) -> &'a Outcome {
         self.publication.outcome
+    }
+
+    fn domains(&self) -> Option<&'a Labels> {
+        self.publication.outcome.domains()
     }
 
     fn id(&self, document: twinfold::DocId) -> &'a str {
