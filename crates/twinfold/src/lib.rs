@@ -34,6 +34,7 @@ pub mod exact;
 pub mod fingerprint;
 mod frequency;
 pub mod graph;
+pub mod labels;
 mod numeric;
 pub mod outcome;
 pub mod pipeline;
@@ -43,6 +44,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
+pub mod tally;
 pub mod text;
 pub mod threshold;
 
