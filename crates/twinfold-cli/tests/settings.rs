@@ -73,7 +73,7 @@ fn unknown_names_are_answered_with_the_names_there_are() {
         ("hash-family", "sha256", "blake2b"),
         ("linkage", "single", "components"),
         ("edges", "none", "spanning"),
-        ("publish", "clutsers", "clusters, removed_documents"),
+        ("publish", "clutsers", "clusters, duplicate_pairs"),
         ("publish", "clusters,", "duplicate_pairs"),
         ("progress", "sometimes", "auto, always, never"),
         ("format", "json", "csv, parquet and jsonl"),

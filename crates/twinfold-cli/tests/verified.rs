@@ -93,7 +93,7 @@ fn an_edit_of_the_manifest_is_noticed() {
         ("\"threshold\": \"0.7\"", "\"threshold\": \"0.9\""),
         ("\"kept\": ", "\"kept\": 1"),
         ("\"engine\": \"local\"", "\"engine\": \"other\""),
-        ("\"at_threshold\": 0.", "\"at_threshold\": 0.9"),
+        ("\"at_threshold\": 1.", "\"at_threshold\": 0."),
     ] {
         assert_eq!(manifest.matches(from).count(), 1, "{from}");
         bench.write("out/manifest.json", manifest.replace(from, to));
