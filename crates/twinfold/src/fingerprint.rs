@@ -11,10 +11,12 @@
 //! one is asked for.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
+use crate::raw::{self, Block};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
 use crate::sort::sort_distinct;
 use crate::text::{
@@ -75,9 +77,11 @@ pub struct FingerprintBatch {
     /// Where the set of document `i` ends in `hashes`; it begins where the one before ends.
     pub(crate) set_ends: Vec<usize>,
     pub(crate) hashes: Vec<u64>,
-    /// Whether `hashes` holds the shingles as the texts have them, in order and with repeats, and
-    /// there are no digests yet: [`Self::settle`] makes sets of them.
-    pub(crate) raw: bool,
+    /// How often each shingle of `hashes` was met, where that was counted.
+    pub(crate) counts: Vec<u8>,
+    /// The shingles as the texts have them, where sets and digests are not made yet; while there are
+    /// any, `set_ends` counts them. [`Self::settle`] makes the sets.
+    pub(crate) raw: Option<Raw>,
     /// An order-free digest of each set, to group equal ones by.
     pub(crate) digests: Vec<[u64; 2]>,
     pub(crate) signatures: Vec<u64>,
@@ -100,8 +104,17 @@ impl FingerprintBatch {
 
     /// The shingle hashes of a document, ascending; empty where a copy holds them.
     pub(crate) fn set(&self, row: usize) -> &[u64] {
+        &self.hashes[self.range(row)]
+    }
+
+    /// How often each shingle of a document was met, where that was counted.
+    pub(crate) fn counts(&self, row: usize) -> Option<&[u8]> {
+        self.counts.get(self.range(row))
+    }
+
+    fn range(&self, row: usize) -> Range<usize> {
         let start = if row == 0 { 0 } else { self.set_ends[row - 1] };
-        &self.hashes[start..self.set_ends[row]]
+        start..self.set_ends[row]
     }
 
     /// A document with a text of its own and these raw shingles.
@@ -114,37 +127,81 @@ impl FingerprintBatch {
         self.stable.push(true);
         self.token_counts.push(shingles.len() as u64);
         self.normalised_bytes.push(0);
-        self.hashes.extend_from_slice(shingles);
-        self.set_ends.push(self.hashes.len());
-        self.raw = true;
+        let raw = self.raw.get_or_insert_default();
+        raw.waiting.extend_from_slice(shingles);
+        raw.end_row(shingles.len());
+        self.set_ends.push(0);
     }
 
-    /// Makes sets of raw shingles. Those of the rows that `is_alone` says so of, by their number and
-    /// raw shingles, are let go.
-    pub(crate) fn settle(&mut self, is_alone: impl Fn(usize, &[u64]) -> bool) {
-        let (mut scratch, mut counts) = (Vec::new(), Vec::new());
-        let (mut start, mut written) = (0, 0);
-        for row in 0..self.origins.len() {
-            let end = self.set_ends[row];
-            let mut digest = [0; 2];
-            if self.origins[row] == Origin::Own {
-                let hashes = &mut self.hashes[start..end];
-                if is_alone(row, hashes) {
-                    self.origins[row] = Origin::Alone;
-                } else {
-                    let distinct = sort_distinct(hashes, &mut scratch, &mut counts);
-                    digest = set_digest(&hashes[..distinct]);
-                    self.hashes.copy_within(start..start + distinct, written);
-                    written += distinct;
+    /// Makes sets of raw shingles that have been counted. Those of rows that `is_alone` says so of,
+    /// by their number, their shingles, and how many of those are their own, are let go.
+    pub(crate) fn settle(&mut self, is_alone: impl Fn(usize, usize, usize) -> bool) {
+        let Some(raw) = self.raw.take() else { return };
+        let mut first = 0;
+        for block in raw.blocks {
+            let rows = 0..block.rows();
+            let own = block.own();
+            let wanted: Vec<bool> = rows
+                .clone()
+                .map(|row| {
+                    let origin = &mut self.origins[first + row];
+                    let length = block.lengths()[row] as usize;
+                    if *origin == Origin::Own && is_alone(first + row, length, own[row] as usize) {
+                        *origin = Origin::Alone;
+                    }
+                    *origin == Origin::Own
+                })
+                .collect();
+            self.digests.resize(first + block.rows(), [0; 2]);
+            block.sets(&wanted, |row, hashes, counts| {
+                self.digests[first + row] = set_digest(hashes);
+                self.hashes.extend_from_slice(hashes);
+                self.counts.extend_from_slice(counts);
+                self.set_ends[first + row] = self.hashes.len();
+            });
+            let mut end = if first == 0 {
+                0
+            } else {
+                self.set_ends[first - 1]
+            };
+            for row in rows {
+                if wanted[row] {
+                    end = self.set_ends[first + row];
                 }
+                self.set_ends[first + row] = end;
             }
-            self.digests.push(digest);
-            self.set_ends[row] = written;
-            start = end;
+            first += block.rows();
         }
-        self.hashes.truncate(written);
         self.hashes.shrink_to_fit();
-        self.raw = false;
+        self.counts.shrink_to_fit();
+    }
+}
+
+/// Raw shingles of the documents of a batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Raw {
+    pub(crate) blocks: Vec<Block>,
+    /// Those that are not in a block yet, and the rows that they belong to.
+    waiting: Vec<u64>,
+    lengths: Vec<u32>,
+}
+
+impl Raw {
+    /// The shingles that were added are those of one more row.
+    fn end_row(&mut self, shingles: usize) {
+        self.lengths.push(shingles as u32);
+        if self.waiting.len() >= raw::BLOCK || self.lengths.len() == raw::BLOCK_ROWS {
+            self.seal();
+        }
+    }
+
+    /// Puts all that waits into a block.
+    pub(crate) fn seal(&mut self) {
+        if !self.lengths.is_empty() {
+            let lengths = std::mem::take(&mut self.lengths);
+            self.blocks.push(Block::new(&self.waiting, lengths));
+            self.waiting.clear();
+        }
     }
 }
 
@@ -219,8 +276,16 @@ impl Fingerprinter {
         batch.origins.push(Origin::Own);
         batch.token_counts.push(tokens);
         batch.normalised_bytes.push(bytes);
+        if self.raw {
+            let raw = batch.raw.get_or_insert_default();
+            let before = raw.waiting.len();
+            append_shingle_hashes(&self.normalised, self.shingle_size, &mut raw.waiting);
+            raw.end_row(raw.waiting.len() - before);
+            batch.set_ends.push(0);
+            self.push_keys(tokens, batch);
+            return;
+        }
         let start = batch.hashes.len();
-        batch.raw = self.raw;
         let blake2b = self
             .sketch
             .as_ref()
@@ -238,20 +303,16 @@ impl Fingerprinter {
             batch.hashes.extend(self.spans.iter().map(|span| span.0));
         } else {
             append_shingle_hashes(&self.normalised, self.shingle_size, &mut batch.hashes);
-            if !self.raw {
-                let distinct = sort_distinct(
-                    &mut batch.hashes[start..],
-                    &mut self.mixed,
-                    &mut self.counts,
-                );
-                batch.hashes.truncate(start + distinct);
-            }
+            let distinct = sort_distinct(
+                &mut batch.hashes[start..],
+                &mut self.mixed,
+                &mut self.counts,
+            );
+            batch.hashes.truncate(start + distinct);
         }
         batch.set_ends.push(batch.hashes.len());
         let set = &batch.hashes[start..];
-        if !self.raw {
-            batch.digests.push(set_digest(set));
-        }
+        batch.digests.push(set_digest(set));
         if let Some(sketch) = &mut self.sketch {
             let signature_start = batch.signatures.len();
             match sketch.family {
@@ -273,6 +334,11 @@ impl Fingerprinter {
                 .bands
                 .append(&batch.signatures[signature_start..], &mut batch.bands);
         }
+        self.push_keys(tokens, batch);
+    }
+
+    /// The keys that are made of the tokens and not of the shingles.
+    fn push_keys(&self, tokens: u64, batch: &mut FingerprintBatch) {
         if self.prefix_keys {
             let prefix = self
                 .normalised
@@ -297,10 +363,11 @@ impl Fingerprinter {
         batch.token_counts.push(tokens);
         batch.normalised_bytes.push(bytes);
         batch.set_ends.push(batch.hashes.len());
-        if !self.raw {
+        if self.raw {
+            batch.raw.get_or_insert_default().end_row(0);
+        } else {
             batch.digests.push([0; 2]);
         }
-        batch.raw = self.raw;
         if let Some(sketch) = &self.sketch {
             // Rows stay aligned: a document without a set has a signature and bands of zeros,
             // which no join reads.

@@ -5,12 +5,13 @@
 //! have. Counts are still given in documents, since that is what a user has.
 
 use rayon::prelude::*;
+use twinfold_kernels::{Parity, parity, parity_distance};
 
 use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
-use crate::fingerprint::{FingerprintBatch, Origin};
-use crate::frequency::Shared;
+use crate::fingerprint::{FingerprintBatch, Origin, Raw};
+use crate::raw;
 use crate::threshold::Threshold;
 
 /// A class of documents with equal shingle sets, in the order of the classes' smallest members.
@@ -30,6 +31,7 @@ pub struct ShingleSets {
     class_of: Vec<Class>,
     /// Where the set of each class is.
     class_rows: Vec<Row>,
+    parities: Vec<Parity>,
     member_starts: Vec<u32>,
     members: Vec<DocId>,
     /// The smallest document with the same exact key; a document without shingles is alone.
@@ -64,7 +66,7 @@ impl ShingleSets {
             })
             .collect();
         let exact_first = group_texts(&batches, &mut rows);
-        if batches.iter().any(|batch| batch.raw) {
+        if batches.iter().any(|batch| batch.raw.is_some()) {
             settle(config.threshold, &mut batches, &rows, &exact_first);
         }
         let mut empty = Vec::new();
@@ -92,6 +94,10 @@ impl ShingleSets {
                 next[class as usize] += 1;
             }
         }
+        let parities = class_rows
+            .par_iter()
+            .map(|row| parity(batches[row.batch as usize].set(row.row as usize)))
+            .collect();
         let per_row = |values: fn(&FingerprintBatch) -> usize| {
             batches
                 .iter()
@@ -105,6 +111,7 @@ impl ShingleSets {
             rows,
             class_of,
             class_rows,
+            parities,
             member_starts,
             members,
             exact_first,
@@ -155,6 +162,20 @@ impl ShingleSets {
     pub fn set(&self, class: u32) -> &[u64] {
         let row = self.class_rows[class as usize];
         self.batches[row.batch as usize].set(row.row as usize)
+    }
+
+    /// At least so many shingles are in only one of two classes. Cheap, and close to the truth where
+    /// that is a few hundred at most.
+    pub(crate) fn least_difference(&self, a: u32, b: u32) -> usize {
+        parity_distance(&self.parities[a as usize], &self.parities[b as usize]) as usize
+    }
+
+    /// How often each shingle of a class was met among the texts: about, at most 255, and never less
+    /// than the number of classes that have it. None where that was not counted, which it is for
+    /// the lossless generator.
+    pub(crate) fn counts(&self, class: u32) -> Option<&[u8]> {
+        let row = self.class_rows[class as usize];
+        self.batches[row.batch as usize].counts(row.row as usize)
     }
 
     /// The signature of a class; empty where none was asked for.
@@ -262,12 +283,15 @@ fn settle(
     rows: &[Row],
     exact_first: &[DocId],
 ) {
-    let elements = batches.iter().map(|batch| batch.hashes.len()).sum();
-    let shared = Shared::new(
-        elements,
+    batches
+        .par_iter_mut()
+        .flat_map(|batch| &mut batch.raw)
+        .for_each(Raw::seal);
+    raw::count(
         batches
-            .par_iter()
-            .flat_map(|batch| batch.hashes.par_chunks(1 << 16)),
+            .iter_mut()
+            .flat_map(|batch| &mut batch.raw)
+            .flat_map(|raw| &mut raw.blocks),
     );
     let mut has_copy: Vec<Vec<bool>> = batches.iter().map(|b| vec![false; b.len()]).collect();
     for (rank, first) in exact_first.iter().enumerate() {
@@ -281,14 +305,8 @@ fn settle(
         .par_iter_mut()
         .zip(has_copy)
         .for_each(|(batch, has_copy)| {
-            batch.settle(|row, hashes| {
-                let most = hashes.len() - threshold.least_overlap(hashes.len());
-                let mut own = 0;
-                !has_copy[row]
-                    && hashes.iter().any(|&hash| {
-                        own += usize::from(!shared.contains(hash));
-                        own > most
-                    })
+            batch.settle(|row, shingles, own| {
+                !has_copy[row] && own > shingles - threshold.least_overlap(shingles)
             });
         });
 }

@@ -43,7 +43,6 @@ use rayon::prelude::*;
 
 use super::{CandidateGenerator, Guarantee, JoinEdges, JoinRequest, Joined, Memberships, Slots};
 use crate::edges;
-use crate::frequency::Frequencies;
 use crate::graph::UnionFind;
 use crate::sets::ShingleSets;
 use crate::sketch::mix;
@@ -117,19 +116,13 @@ impl LosslessGenerator {
     }
 
     fn with_blocks(threshold: Threshold, sets: &ShingleSets, block: usize) -> Self {
-        let classes = 0..sets.classes() as u32;
-        let mut by_length: Vec<(u32, u32)> = classes
-            .clone()
+        let mut by_length: Vec<(u32, u32)> = (0..sets.classes() as u32)
             .into_par_iter()
             .map(|class| (sets.set(class).len() as u32, class))
             .collect();
         by_length.par_sort_unstable();
         let (lengths, by_length): (Vec<u32>, Vec<u32>) = by_length.into_iter().unzip();
-        let elements = lengths.iter().map(|&length| length as usize).sum();
-        let rows = classes.into_par_iter().map(|class| sets.set(class));
-        let frequencies = Frequencies::new(elements, rows);
-        let prefixes = Prefixes::new(threshold, sets, &by_length, &frequencies);
-        drop(frequencies);
+        let prefixes = Prefixes::new(threshold, sets, &by_length);
         let mut generator = Self {
             threshold,
             by_length,
@@ -229,12 +222,7 @@ const LEVELS: [u8; 256] = {
 const LEVEL_COUNT: usize = 64;
 
 impl Prefixes {
-    fn new(
-        threshold: Threshold,
-        sets: &ShingleSets,
-        by_length: &[u32],
-        frequencies: &Frequencies,
-    ) -> Self {
+    fn new(threshold: Threshold, sets: &ShingleSets, by_length: &[u32]) -> Self {
         /// Sets of a task.
         const SETS: usize = 512;
         #[derive(Default)]
@@ -255,8 +243,14 @@ impl Prefixes {
                     let probe = length - threshold.least_overlap(length) + 1;
                     let index = length - threshold.overlap_needed(length, length) + 1;
                     let before = part.keys.len();
-                    let alone =
-                        append_prefix(elements, frequencies, probe, &mut levels, &mut part.keys);
+                    levels.clear();
+                    match sets.counts(class) {
+                        Some(counts) => {
+                            levels.extend(counts.iter().map(|&count| LEVELS[usize::from(count)]));
+                        }
+                        None => levels.resize(length, LEVELS[255]),
+                    }
+                    let alone = append_prefix(elements, &levels, probe, &mut part.keys);
                     let count = part.keys.len() - before;
                     part.counts.push(count as u32);
                     part.skipped.push(alone as u32);
@@ -308,20 +302,11 @@ impl Prefixes {
 /// Appends the keys of those of the first `prefix` elements in the order that another set may have,
 /// ascending, to `keys`; returns how many elements no other set has. Elements come in the order of
 /// their hashes, so a counting sort by level is all that it takes.
-fn append_prefix(
-    elements: &[u64],
-    frequencies: &Frequencies,
-    prefix: usize,
-    levels: &mut Vec<u8>,
-    keys: &mut Vec<u64>,
-) -> usize {
+fn append_prefix(elements: &[u64], levels: &[u8], prefix: usize, keys: &mut Vec<u64>) -> usize {
     let mut counts = [0usize; LEVEL_COUNT];
-    levels.clear();
-    levels.extend(elements.iter().map(|&hash| {
-        let level = LEVELS[usize::from(frequencies.of(hash))];
+    for &level in levels {
         counts[usize::from(level)] += 1;
-        level
-    }));
+    }
     let alone = counts[0];
     // Where the next key of each level goes, and where those of the level end.
     let mut wanted = prefix.saturating_sub(alone);
@@ -339,7 +324,7 @@ fn append_prefix(
         return alone;
     }
     keys.resize(end, 0);
-    for (&hash, &level) in elements.iter().zip(&*levels) {
+    for (&hash, &level) in elements.iter().zip(levels) {
         let at = &mut next[usize::from(level)];
         if *at < ends[usize::from(level)] {
             keys[*at] = key(level, hash);

@@ -61,7 +61,9 @@ impl<'a> Verifier<'a> {
     pub fn score_if_reached(&self, a: u32, b: u32) -> Option<ScoredPair> {
         let (x, y) = (self.sets.set(a), self.sets.set(b));
         let needed = self.threshold.overlap_needed(x.len(), y.len());
-        if x.len().min(y.len()) < needed {
+        if x.len().min(y.len()) < needed
+            || self.sets.least_difference(a, b) > x.len() + y.len() - 2 * needed
+        {
             return None;
         }
         intersection_at_least(x, y, needed).map(|shared| scored(a, b, x.len() + y.len(), shared))

@@ -1,0 +1,307 @@
+//! Shingles as they come from the texts, until it is known who can have a partner at all.
+//!
+//! How many documents have a shingle is a question for a hash table much larger than a cache, and
+//! asking it for each shingle of a corpus would miss the cache each time. So shingles are gathered by
+//! the leading bits of their hashes first ([`Block`]), a few hundred kilobytes of text at a time while
+//! those are in the cache, and then counted part by part ([`count`]): a part of the table fits. The
+//! count takes the place of the leading bits, which the part tells. Every pass but the gathering
+//! itself is sequential.
+//!
+//! Counts are approximate: strangers may share a cell, and a text that has a shingle twice counts it
+//! twice. So a count is sometimes too high, and never too low. It does not depend on the order of
+//! anything.
+
+use rayon::prelude::*;
+use twinfold_kernels::prefer_huge_pages;
+
+/// The leading bits by which shingles are gathered.
+const PART_BITS: u32 = 9;
+const PARTS: usize = 1 << PART_BITS;
+
+/// Shingles of a block, unless one document has more.
+pub(crate) const BLOCK: usize = 1 << 17;
+
+/// Rows of a block.
+pub(crate) const BLOCK_ROWS: usize = 1 << 16;
+
+/// Cells of the table for each shingle: more make fewer strangers share one.
+const SPREAD: usize = 4;
+
+/// Where the count stands in a shingle that has been counted.
+const COUNT_SHIFT: u32 = 56;
+
+/// The shingles of some consecutive rows, gathered by their leading bits; within a part in the order
+/// of the rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    starts: Vec<u32>,
+    shingles: Vec<u64>,
+    /// The row of each, counted from the first of the block.
+    rows: Vec<u16>,
+    /// The shingles of each row.
+    lengths: Vec<u32>,
+}
+
+fn part_of(hash: u64) -> usize {
+    (hash >> (64 - PART_BITS)) as usize
+}
+
+impl Block {
+    /// Gathers the shingles of rows that are as long as `lengths` says.
+    pub(crate) fn new(shingles: &[u64], lengths: Vec<u32>) -> Self {
+        let mut starts = vec![0u32; PARTS + 1];
+        for &hash in shingles {
+            starts[part_of(hash) + 1] += 1;
+        }
+        for part in 0..PARTS {
+            starts[part + 1] += starts[part];
+        }
+        let mut next = starts.clone();
+        let mut gathered = vec![0; shingles.len()];
+        let mut rows = vec![0u16; shingles.len()];
+        let mut rest = shingles;
+        for (row, &length) in (0..=u16::MAX).zip(&lengths) {
+            let (own, later) = rest.split_at(length as usize);
+            rest = later;
+            for &hash in own {
+                let at = &mut next[part_of(hash)];
+                gathered[*at as usize] = hash;
+                rows[*at as usize] = row;
+                *at += 1;
+            }
+        }
+        Self {
+            starts,
+            shingles: gathered,
+            rows,
+            lengths,
+        }
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// The shingles of each row, repeats included.
+    pub(crate) fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// How many shingles of each row were met once, in no other row and once in this. After
+    /// [`count`].
+    pub(crate) fn own(&self) -> Vec<u32> {
+        let mut own = vec![0u32; self.rows()];
+        for (&shingle, &row) in self.shingles.iter().zip(&self.rows) {
+            own[usize::from(row)] += u32::from(shingle >> COUNT_SHIFT <= 1);
+        }
+        own
+    }
+
+    /// Hands out the set of each row that is `wanted`, in the order of the rows: its distinct
+    /// hashes, ascending, and how often each was met, which is at most 255. After [`count`].
+    pub(crate) fn sets(&self, wanted: &[bool], mut take: impl FnMut(usize, &[u64], &[u8])) {
+        const NOWHERE: usize = usize::MAX;
+        let mut next = Vec::with_capacity(self.rows());
+        let mut total = 0;
+        for (&length, &wanted) in self.lengths.iter().zip(wanted) {
+            next.push(if wanted { total } else { NOWHERE });
+            total += if wanted { length as usize } else { 0 };
+        }
+        let (mut hashes, mut counts) = (vec![0u64; total], vec![0u8; total]);
+        for part in 0..PARTS {
+            let leading = (part as u64) << (64 - PART_BITS);
+            let run = self.starts[part] as usize..self.starts[part + 1] as usize;
+            for (&shingle, &row) in self.shingles[run.clone()].iter().zip(&self.rows[run]) {
+                let at = &mut next[usize::from(row)];
+                if *at != NOWHERE {
+                    hashes[*at] = leading | shingle & (u64::MAX >> PART_BITS);
+                    counts[*at] = (shingle >> COUNT_SHIFT) as u8;
+                    *at += 1;
+                }
+            }
+        }
+        let mut start = 0;
+        for (row, &length) in self.lengths.iter().enumerate() {
+            if wanted[row] {
+                let range = start..start + length as usize;
+                start = range.end;
+                let (hashes, counts) = (&mut hashes[range.clone()], &mut counts[range]);
+                let distinct = order(hashes, counts);
+                take(row, &hashes[..distinct], &counts[..distinct]);
+            }
+        }
+    }
+}
+
+/// Puts hashes that are in order by their leading bits in order by all of them, and their counts with
+/// them; moves the distinct ones to the front and returns how many there are.
+fn order(hashes: &mut [u64], counts: &mut [u8]) -> usize {
+    /// A part of more hashes than this holds repeats, or belongs to a very long text.
+    const CROWDED: usize = 16;
+    let mut pairs = Vec::new();
+    let mut start = 0;
+    while start < hashes.len() {
+        let part = part_of(hashes[start]);
+        let length = hashes[start..]
+            .iter()
+            .take_while(|&&hash| part_of(hash) == part)
+            .count();
+        let (hashes, counts) = (
+            &mut hashes[start..start + length],
+            &mut counts[start..start + length],
+        );
+        if length > CROWDED {
+            pairs.clear();
+            pairs.extend(hashes.iter().copied().zip(counts.iter().copied()));
+            pairs.sort_unstable();
+            for (at, &(hash, count)) in pairs.iter().enumerate() {
+                (hashes[at], counts[at]) = (hash, count);
+            }
+        } else {
+            for at in 1..length {
+                let (hash, count) = (hashes[at], counts[at]);
+                let mut place = at;
+                while place > 0 && hashes[place - 1] > hash {
+                    hashes[place] = hashes[place - 1];
+                    counts[place] = counts[place - 1];
+                    place -= 1;
+                }
+                (hashes[place], counts[place]) = (hash, count);
+            }
+        }
+        start += length;
+    }
+    let mut distinct = 0;
+    for at in 0..hashes.len() {
+        if at == 0 || hashes[at] != hashes[distinct - 1] {
+            (hashes[distinct], counts[distinct]) = (hashes[at], counts[at]);
+            distinct += 1;
+        }
+    }
+    distinct
+}
+
+/// Counts the shingles of all blocks, and puts the count of each, which is at most 255, in the place
+/// of its leading bits.
+pub(crate) fn count<'a>(blocks: impl Iterator<Item = &'a mut Block>) {
+    let mut parts: Vec<Vec<&mut [u64]>> = (0..PARTS).map(|_| Vec::new()).collect();
+    for block in blocks {
+        let mut rest = &mut block.shingles[..];
+        for (part, ends) in parts.iter_mut().zip(block.starts.windows(2)) {
+            let (run, later) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+            rest = later;
+            if !run.is_empty() {
+                part.push(run);
+            }
+        }
+    }
+    parts.into_par_iter().with_max_len(1).for_each_init(
+        Vec::new,
+        |table: &mut Vec<u8>, mut runs| {
+            let shingles: usize = runs.iter().map(|run| run.len()).sum();
+            let bits = (shingles.max(1) * SPREAD)
+                .next_power_of_two()
+                .ilog2()
+                .clamp(1, 64 - PART_BITS);
+            // The leading bits are those of the part.
+            let cell = |hash: u64| (hash << PART_BITS >> (64 - bits)) as usize;
+            table.clear();
+            table.resize(1 << bits, 0);
+            prefer_huge_pages(table);
+            for run in &runs {
+                for &hash in &**run {
+                    let count = &mut table[cell(hash)];
+                    *count = count.saturating_add(1);
+                }
+            }
+            for run in &mut runs {
+                for hash in &mut **run {
+                    let count = u64::from(table[cell(*hash)]);
+                    *hash = count << COUNT_SHIFT | *hash & (u64::MAX >> (64 - COUNT_SHIFT));
+                }
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sketch::mix;
+
+    fn check(texts: &[Vec<u64>], cut: usize) {
+        let mut exact: BTreeMap<u64, usize> = BTreeMap::new();
+        for &hash in texts.iter().flatten() {
+            *exact.entry(hash).or_default() += 1;
+        }
+        let mut blocks: Vec<Block> = texts
+            .chunks(cut)
+            .map(|rows| {
+                let lengths = rows.iter().map(|row| row.len() as u32).collect();
+                Block::new(&rows.concat(), lengths)
+            })
+            .collect();
+        count(blocks.iter_mut());
+        let (mut too_high, mut shingles) = (0, 0);
+        for (block, rows) in blocks.iter().zip(texts.chunks(cut)) {
+            let wanted: Vec<bool> = (0..rows.len()).map(|row| row % 3 != 1).collect();
+            let mut seen = Vec::new();
+            block.sets(&wanted, |row, hashes, counts| {
+                let expected: Vec<u64> = rows[row]
+                    .iter()
+                    .copied()
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect();
+                assert_eq!(hashes, expected);
+                for (hash, &count) in hashes.iter().zip(counts) {
+                    assert!(usize::from(count) >= exact[hash].min(255));
+                    too_high += usize::from(usize::from(count) > exact[hash]);
+                    shingles += 1;
+                }
+                seen.push(row);
+            });
+            let rows_wanted = (0..rows.len()).filter(|&row| wanted[row]);
+            assert_eq!(seen, rows_wanted.collect::<Vec<_>>());
+            for (own, row) in block.own().iter().zip(rows) {
+                let alone = row.iter().filter(|hash| exact[hash] == 1).count();
+                assert!(*own as usize <= alone);
+            }
+        }
+        assert!(too_high * 4 <= shingles + 40, "{too_high} of {shingles}");
+    }
+
+    #[test]
+    fn spread_evenly_or_not_with_and_without_repeats() {
+        for length in [0u64, 1, 20, 1000, 40_000] {
+            let even: Vec<u64> = (0..length).map(mix).collect();
+            let repeated: Vec<u64> = (0..length).map(|i| mix(i % 3)).collect();
+            let ends = vec![0, u64::MAX, 1, u64::MAX - 1];
+            check(
+                &[even.clone(), repeated.clone(), ends.clone(), even.clone()],
+                2,
+            );
+            check(&[ends, even, vec![], repeated], 4);
+        }
+        check(&[], 1);
+    }
+
+    proptest! {
+        #[test]
+        fn equals_a_set(
+            texts in prop::collection::vec(prop::collection::vec(0u64..2000, 0..200), 0..12),
+            cut in 1usize..6,
+        ) {
+            let texts: Vec<Vec<u64>> = texts
+                .into_iter()
+                .map(|text| text.into_iter().map(mix).collect())
+                .collect();
+            check(&texts, cut);
+        }
+    }
+}
