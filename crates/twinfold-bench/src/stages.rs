@@ -15,7 +15,7 @@ use twinfold::sketch::{HashFamily, Sketcher};
 use twinfold::text::{NormalisedText, Tokenizer, shingle_hash, shingles};
 use twinfold::{Config, DocId};
 use twinfold_io::publish::{OutputFolder, Publication, PublishSet, publish};
-use twinfold_io::source::{ColumnNames, Input, SourceOptions, Table};
+use twinfold_io::source::{Input, SourceOptions, Table};
 
 use crate::corpus;
 
@@ -54,9 +54,7 @@ pub(crate) fn run(input: Option<PathBuf>, threads: usize, repeat: usize) -> Outc
     let open = || {
         Input::open(SourceOptions {
             inputs: vec![path.to_string_lossy().into_owned()],
-            format: None,
-            columns: ColumnNames::default(),
-            make_ids: false,
+            ..SourceOptions::default()
         })
     };
     let input = open()?;

@@ -51,7 +51,8 @@ impl fmt::Display for Fault {
     }
 }
 
-fn one_line(text: &str) -> String {
+/// A text of any kind on one line.
+pub(crate) fn one_line(text: &str) -> String {
     text.replace('\r', "\\r").replace('\n', "\\n")
 }
 

@@ -39,6 +39,23 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) format: Option<String>,
 
+    /// What stands between the fields of CSV: a character such as ; or |, tab, or a byte such as \x01
+    ///
+    /// [default: comma; tab where the name ends in .tsv; what a first line such as `sep=;` says]
+    #[arg(long, value_name = "CHARACTER", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delimiter: Option<String>,
+
+    /// What quotes mean in CSV: auto, " or none [default: auto]
+    ///
+    /// ": one that begins a field quotes it, over line ends too. auto: the same, but where the lines
+    /// that it takes look like records of their own, it is taken for a stray one. none: quotes are
+    /// plain characters, as in many files with tabs. The line with a stray or unclosed quote is set
+    /// aside, and no other.
+    #[arg(long, value_name = "QUOTE", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quote: Option<String>,
+
     /// Column with the ids [default: doc_id, else id]
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     #[serde(skip_serializing_if = "Option::is_none")]

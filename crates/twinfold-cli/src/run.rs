@@ -17,7 +17,7 @@ use crate::expect;
 use crate::fault::Fault;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
-use crate::summary::{LostMost, Summary, listing_name, notes};
+use crate::summary::{LostMost, Summary, called, empty_inputs, listing_name, notes};
 
 /// The name and version that outputs carry.
 const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
@@ -45,6 +45,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
     let progress = Progress::new(resolved.progress, resolved.quiet);
 
     let (documents, batches) = read(resolved, &input, &pool, &progress)?;
+    check_read(&documents)?;
     check_rejected(resolved, &documents)?;
     check_size(&documents)?;
 
@@ -145,7 +146,10 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
             .fold(1.0, f64::min),
         out: out.display().to_string(),
         files: &files,
-        notes: notes(&resolved.config, resolved.target_recall, &outcome),
+        notes: empty_inputs(documents.file_hashes())
+            .into_iter()
+            .chain(notes(&resolved.config, resolved.target_recall, &outcome))
+            .collect(),
     };
     let text = match (resolved.json, resolved.quiet) {
         (true, _) => serde_json::to_string_pretty(&summary).map_err(Fault::new)? + "\n",
@@ -196,6 +200,24 @@ fn check_inputs(input: &Input, folder: &OutputFolder) -> Result<(), Fault> {
             file.name
         ))
         .hint("choose another --out, or move the file out of the output folder")),
+    }
+}
+
+/// A run on nothing at all is a slip; files of which at least the columns are known may be empty.
+fn check_read(documents: &Table) -> Result<(), Fault> {
+    let files = documents.file_hashes();
+    match files.first() {
+        Some(first) if documents.read() == 0 && documents.column_names().is_empty() => {
+            let what = match files.len() {
+                1 => format!("there is no record in {}", called(first)),
+                count => format!(
+                    "there is no record in any of the {count} inputs; the first is {}",
+                    called(first)
+                ),
+            };
+            Err(Fault::new(what).hint("check the inputs, and whether what writes them has failed"))
+        }
+        _ => Ok(()),
     }
 }
 

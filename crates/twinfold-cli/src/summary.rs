@@ -12,6 +12,9 @@ use twinfold::outcome::Counts;
 use twinfold::recall::ExpectedRecall;
 use twinfold::represent::DateCounts;
 use twinfold_io::publish::{FileEntry, LabelCounts, Records, StageTime};
+use twinfold_io::source::FileHash;
+
+use crate::fault::one_line;
 
 /// What a run says of itself.
 #[derive(Debug, Serialize)]
@@ -113,6 +116,33 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
         ));
     }
     notes
+}
+
+/// A word about input files that have no record, if there are any: a writer may have failed.
+pub(crate) fn empty_inputs(files: &[FileHash]) -> Option<String> {
+    let mut empty = files
+        .iter()
+        .filter(|file| file.documents + file.rejected == 0);
+    let first = called(empty.next()?);
+    Some(match empty.count() {
+        0 => format!("there is no record in {first}"),
+        others => format!(
+            "there is no record in {} of the inputs; the first is {first}",
+            others + 1
+        ),
+    })
+}
+
+/// An input file by its name and size.
+pub(crate) fn called(file: &FileHash) -> String {
+    let name = match file.name.as_str() {
+        "-" => "standard input",
+        name => &one_line(name),
+    };
+    match file.bytes {
+        1 => format!("{name} (1 byte)"),
+        bytes => format!("{name} ({bytes} bytes)"),
+    }
 }
 
 fn percent(share: f64) -> String {

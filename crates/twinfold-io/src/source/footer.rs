@@ -256,7 +256,6 @@ mod tests {
             name: "odd",
             path: Some(path),
             format: Format::Parquet,
-            delimiter: b',',
             columns: &columns,
             make_ids: true,
         };

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::compress::{self, Compression};
+use super::dialect::{Delimiter, Dialect};
 use super::{Format, InputFile, SourceError};
 
 /// The name under which standard input appears.
@@ -70,7 +71,7 @@ fn stdin(format: Option<Format>) -> Result<InputFile, SourceError> {
         format,
         compression: Compression::None,
         bytes: 0,
-        delimiter: b',',
+        dialect: Dialect::new(Delimiter::COMMA),
         regular: false,
     })
 }
@@ -176,7 +177,7 @@ fn hidden(path: &Path) -> bool {
 }
 
 /// Format, delimiter and compression by the ending, if it is a known one.
-fn ending(path: &Path) -> Option<(Format, u8, Compression)> {
+fn ending(path: &Path) -> Option<(Format, Delimiter, Compression)> {
     let lower = |name: &OsStr| name.to_string_lossy().to_ascii_lowercase();
     let mut path = path.to_path_buf();
     let compression = match lower(path.extension()?).as_str() {
@@ -188,10 +189,10 @@ fn ending(path: &Path) -> Option<(Format, u8, Compression)> {
         path.set_extension("");
     }
     let (format, delimiter) = match lower(path.extension()?).as_str() {
-        "csv" => (Format::Csv, b','),
-        "tsv" => (Format::Csv, b'\t'),
-        "parquet" | "pq" => (Format::Parquet, b','),
-        "jsonl" | "ndjson" | "json" => (Format::JsonLines, b','),
+        "csv" => (Format::Csv, Delimiter::COMMA),
+        "tsv" => (Format::Csv, Delimiter::TAB),
+        "parquet" | "pq" => (Format::Parquet, Delimiter::COMMA),
+        "jsonl" | "ndjson" | "json" => (Format::JsonLines, Delimiter::COMMA),
         _ => return None,
     };
     Some((format, delimiter, compression))
@@ -244,7 +245,7 @@ fn describe(path: PathBuf, name: String, format: Option<Format>) -> Result<Input
         format,
         compression,
         bytes: if regular { meta.len() } else { 0 },
-        delimiter: known.map_or(b',', |(_, delimiter, _)| delimiter),
+        dialect: Dialect::new(known.map_or(Delimiter::COMMA, |(_, delimiter, _)| delimiter)),
         regular,
     })
 }

@@ -24,6 +24,7 @@ mod chunks;
 mod columns;
 mod compress;
 mod csv;
+mod dialect;
 mod error;
 mod footer;
 mod ids;
@@ -48,6 +49,8 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use batch::Batch;
 pub use columns::ColumnNames;
 pub use compress::Compression;
+use dialect::Dialect;
+pub use dialect::{Delimiter, Quotes, UnknownDelimiter, UnknownQuotes};
 pub use error::SourceError;
 pub use footer::is_decoding;
 pub use table::{ColumnValue, FileHash, Table};
@@ -60,7 +63,8 @@ pub(crate) const BATCH_BYTES: usize = 16 << 20;
 /// The format of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Comma-separated values with a header line (tab-separated when the name ends in `.tsv`).
+    /// Comma-separated values with a header line (tab-separated when the name ends in `.tsv`), or
+    /// separated by [`SourceOptions::delimiter`].
     Csv,
     /// Apache Parquet.
     Parquet,
@@ -107,6 +111,11 @@ pub struct SourceOptions {
     pub columns: ColumnNames,
     /// Whether to make ids where they are missing or repeated, instead of refusing. Default: no.
     pub make_ids: bool,
+    /// What stands between the fields of every CSV file. Default: a comma, or a tab where the name
+    /// ends in `.tsv`; a first line such as `sep=;` says otherwise.
+    pub delimiter: Option<Delimiter>,
+    /// What quotes mean in CSV files. Default: [`Quotes::Auto`].
+    pub quotes: Quotes,
 }
 
 /// One file to be read.
@@ -122,8 +131,8 @@ pub struct InputFile {
     pub compression: Compression,
     /// Its size as it lies on disk; 0 for a stream.
     pub bytes: u64,
-    /// What stands between the fields of a CSV file.
-    pub(crate) delimiter: u8,
+    /// How it is written, if it is CSV.
+    pub(crate) dialect: Dialect,
     /// Whether it is a regular file, not a pipe.
     pub(crate) regular: bool,
 }
@@ -139,7 +148,20 @@ pub struct Input {
 impl Input {
     /// Finds the files. What is in them is looked at by [`Input::read`].
     pub fn open(options: SourceOptions) -> Result<Self, SourceError> {
-        let files = list::expand(&options.inputs, options.format)?;
+        let mut files = list::expand(&options.inputs, options.format)?;
+        for file in &mut files {
+            file.dialect = file.dialect.with(options.delimiter, options.quotes);
+        }
+        if files.iter().all(|file| file.format != Format::Csv) {
+            let option = match (options.delimiter, options.quotes) {
+                (Some(_), _) => Some("delimiter"),
+                (None, Quotes::Auto) => None,
+                (None, _) => Some("quote"),
+            };
+            if let Some(option) = option {
+                return Err(SourceError::NoCsv { option });
+            }
+        }
         Ok(Self {
             files,
             columns: options.columns,
