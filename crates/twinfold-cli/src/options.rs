@@ -88,7 +88,8 @@ pub(crate) struct Settings {
 
     /// Make ids from file name and row where there are none, or where they repeat [default: false]
     ///
-    /// Without it, a missing or repeated id stops the run. Made ids depend on the names of the
+    /// Without it, a missing or repeated id stops the run, and a record whose id is neither a text nor
+    /// an integer is set aside. Made ids depend on the names of the
     /// files and the order of their rows.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Input")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -145,17 +145,20 @@ fn json_records() {
         (10, "the text `body` is an object, not a string"),
         (
             11,
-            "the id `doc_id` is a boolean, not a string or an integer",
+            "the id `doc_id` is a boolean, not a string or an integer; name another column with --id-column, or let ids be made with --make-ids",
         ),
         (
             12,
-            "the id `doc_id` is an array, not a string or an integer",
+            "the id `doc_id` is an array, not a string or an integer; name another column with --id-column, or let ids be made with --make-ids",
         ),
         (
             13,
-            "the id `doc_id` is an object, not a string or an integer",
+            "the id `doc_id` is an object, not a string or an integer; name another column with --id-column, or let ids be made with --make-ids",
         ),
-        (14, "the id `doc_id` is a float, not a string or an integer"),
+        (
+            14,
+            "the id `doc_id` is a float, not a string or an integer; name another column with --id-column, or let ids be made with --make-ids",
+        ),
         (15, "the key `body` stands twice"),
         (16, "invalid UTF-8 at byte 23 of the line"),
         (
@@ -171,6 +174,35 @@ fn json_records() {
     assert_eq!(ids, ["123456789012345678901234567890", "17", "a", "i", "j"]);
     assert_eq!(texts(&table), ["long", "é\n🎉", "one", "", ""]);
     assert_eq!(table.place(1).1, Place::Line(19));
+}
+
+#[test]
+fn json_line_ends() {
+    for end in ["\n", "\r\n", "\r"] {
+        let lines = [
+            "{\"id\":1,\"text\":\"a\"}",
+            "{\"id\":2,\"text\":NaN}",
+            "",
+            "{\"id\":3,}",
+            "{\"id\":4,\"text\":\"d\"}",
+        ];
+        for last in ["", end] {
+            let table = read_text("x.jsonl", lines.join(end) + last);
+            assert_eq!(texts(&table), ["a", "", "d"], "{end:?}");
+            assert_eq!(table.place(2).1, Place::Line(5));
+            assert_eq!(table.rejected()[0].place, Place::Line(4));
+        }
+    }
+    // A lone CR is white space where there are line feeds, or one object.
+    let table = read_text(
+        "x.jsonl",
+        "{\"id\":1,\r\"text\":\"a\"}\r\n{\"id\":2,\"text\":\"b\"}\r",
+    );
+    assert_eq!(texts(&table), ["a", "b"]);
+    assert_eq!(
+        texts(&read_text("x.jsonl", "{\"id\":1,\r\"text\":\"a\"}\r")),
+        ["a"]
+    );
 }
 
 #[test]

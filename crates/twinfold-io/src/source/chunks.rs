@@ -21,7 +21,7 @@
 
 use std::io::Read;
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem, memrchr};
 
 use super::compress::Stream;
 use super::csv;
@@ -47,6 +47,8 @@ pub(super) struct Chunk {
     pub(super) from: usize,
     /// How the records are written.
     pub(super) dialect: Dialect,
+    /// What ends the lines of JSON.
+    pub(super) line_end: u8,
 }
 
 /// A CSV record.
@@ -121,6 +123,8 @@ pub(super) struct Chunks {
     begun: bool,
     ended: bool,
     line: u64,
+    /// What ends the lines of JSON: a line feed, but for files that have none among their objects.
+    line_end: u8,
     /// [`CHUNK`] and [`LONGEST`], but for tests.
     chunk: usize,
     longest: usize,
@@ -151,6 +155,7 @@ impl Chunks {
             begun: false,
             ended: false,
             line: 1,
+            line_end: b'\n',
             chunk: CHUNK,
             longest: LONGEST,
         })
@@ -196,6 +201,7 @@ impl Chunks {
                     records,
                     from: 0,
                     dialect: self.dialect,
+                    line_end: self.line_end,
                 }));
             }
             if self.ended {
@@ -245,15 +251,15 @@ impl Chunks {
     /// Cuts off the lines of JSON Lines.
     fn lines(&self) -> Result<(Vec<Record>, usize, u64), SourceError> {
         let left = self.left();
-        if left.len() > self.longest && memchr(b'\n', &left[..self.longest]).is_none() {
+        if left.len() > self.longest && memchr(self.line_end, &left[..self.longest]).is_none() {
             return Err(self.too_long());
         }
         let done = if self.ended {
             left.len()
         } else {
-            memrchr(b'\n', left).map_or(0, |at| at + 1)
+            memrchr(self.line_end, left).map_or(0, |at| at + 1)
         };
-        let lines = memchr_iter(b'\n', &left[..done]).count() as u64;
+        let lines = memchr_iter(self.line_end, &left[..done]).count() as u64;
         Ok((Vec::new(), done, lines))
     }
 
@@ -333,7 +339,10 @@ impl Chunks {
                 what: "its beginning",
             });
         }
-        if left.starts_with("\u{feff}".as_bytes()) {
+        if memchr(b'\n', left).is_none() && memmem::find(left, b"}\r{").is_some() {
+            self.line_end = b'\r';
+        }
+        if self.left().starts_with("\u{feff}".as_bytes()) {
             self.start += 3;
         }
         if self.format == Format::Csv

@@ -354,10 +354,16 @@ impl SourceError {
                 delimiter => format!("add --delimiter '{delimiter}'"),
             },
             Self::DuplicateColumn { .. } => "rename one of them".into(),
-            Self::MissingColumn { role, nearest, .. } => match nearest {
-                Some(name) => format!("did you mean `{}`? Name the column with --{role}-column", line(name)),
-                None => format!("name the column with --{role}-column"),
-            },
+            Self::MissingColumn { role, nearest, .. } => {
+                let made = if *role == "id" { ", or let ids be made with --make-ids" } else { "" };
+                match nearest {
+                    Some(name) => {
+                        format!("did you mean `{}`? Name the column with --{role}-column{made}", line(name))
+                    }
+                    None => format!("name the column with --{role}-column{made}"),
+                }
+            }
+            Self::ColumnType { role, .. } => format!("name another column with --{role}-column"),
             Self::AmbiguousColumn { role, .. } => format!("name the column with --{role}-column"),
             Self::MissingId { .. } => "fill it in, or let ids be made with --make-ids".into(),
             Self::DuplicateId { made: false, .. } => {

@@ -161,9 +161,16 @@ fn assemble(
     }
     let info = fields
         .iter()
-        .map(|field| ColumnInfo {
+        .enumerate()
+        .map(|(column, field)| ColumnInfo {
             name: field.name().clone(),
-            kind: Kind::Arrow(field.data_type().clone()),
+            kind: Kind::Arrow(match field.data_type() {
+                // Ids are integers, also where the writer made floats of them.
+                kind if kind.is_floating() && chosen[Role::Id as usize] == Some(column) => {
+                    DataType::Int64
+                }
+                kind => kind.clone(),
+            }),
         })
         .collect();
     Ok(Footer {
@@ -233,7 +240,10 @@ fn fits(role: Role, kind: &DataType) -> (bool, &'static str) {
             "a string",
         ),
         (Role::Text, _) => (string, "a string"),
-        (Role::Id, _) => (string || kind.is_integer(), "a string or an integer"),
+        (Role::Id, _) => (
+            string || kind.is_integer() || kind.is_floating(),
+            "a string or an integer",
+        ),
         _ => (
             !kind.is_nested()
                 || matches!(kind, DataType::Dictionary(_, value) if !value.is_nested()),

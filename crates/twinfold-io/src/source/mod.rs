@@ -30,6 +30,7 @@ mod footer;
 mod ids;
 mod jsonl;
 mod list;
+mod literals;
 mod parquet;
 mod read;
 mod rows;

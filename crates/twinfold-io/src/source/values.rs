@@ -9,11 +9,13 @@ use arrow_array::{ArrayRef, StringViewArray, new_null_array};
 use arrow_schema::DataType;
 
 use super::batch::Kind;
-use super::shape::{self, Shape};
+use super::shape::{self, Integers, Length, Shape};
 
 /// One JSON value, as far as it is looked at.
 pub(super) enum Value<'a> {
     Null,
+    /// `NaN`, which is a value only among floats.
+    Nan,
     Bool(bool),
     Int(i64),
     Text(Cow<'a, str>),
@@ -26,6 +28,7 @@ impl<'a> Value<'a> {
     pub(super) fn parse(raw: &'a str) -> Result<Self, serde_json::Error> {
         Ok(match raw.as_bytes().first() {
             Some(b'n') => Self::Null,
+            Some(b'N') => Self::Nan,
             Some(b't') => Self::Bool(true),
             Some(b'f') => Self::Bool(false),
             Some(b'"') => {
@@ -87,6 +90,7 @@ impl Column {
                     Value::Bool(v) => Cow::Owned(v.to_string()),
                     Value::Int(v) => Cow::Owned(v.to_string()),
                     Value::Raw(raw) => Cow::Borrowed(*raw),
+                    Value::Nan => Cow::Borrowed("NaN"),
                     Value::Null => unreachable!("nulls are handled above"),
                 };
                 if *shape != Shape::Mixed {
@@ -152,7 +156,14 @@ impl Column {
                 new_null_array(&DataType::Utf8View, rows),
             ),
             Form::Bool(mut builder) => (Shape::Bool, false, Arc::new(builder.finish())),
-            Form::Int(mut builder) => (Shape::Int, false, Arc::new(builder.finish())),
+            Form::Int(mut builder) => {
+                let array = builder.finish();
+                let integers = Integers {
+                    negative: array.iter().flatten().any(|value| value < 0),
+                    longest: Length::Signed,
+                };
+                (Shape::Int(integers), false, Arc::new(array))
+            }
             Form::Text(mut builder) => (Shape::Text, false, Arc::new(builder.finish())),
             Form::Raw(mut builder, shape) => (shape, true, Arc::new(builder.finish())),
         };
