@@ -1,6 +1,17 @@
-//! A generated corpus: documents of random words, of which a share are near-duplicates.
+//! Generated corpora: near-duplicates among random texts, and the hard cases of near-duplicate search.
+//!
+//! All are seeded: the same name and size give the same bytes.
 
+use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 
 /// SplitMix64: small, seeded and the same everywhere.
 struct Random(u64);
@@ -38,48 +49,177 @@ fn word(rank: u64) -> String {
     text
 }
 
-fn sentence_words(random: &mut Random, count: u64, words: &mut Vec<String>) {
-    for _ in 0..count {
-        // Ranks fall off about as one over the rank.
-        let rank = (50_000f64.powf(random.unit()) - 1.0) as u64;
-        words.push(word(rank));
+/// Words whose ranks fall off about as one over the rank.
+fn words(random: &mut Random, count: u64) -> Vec<String> {
+    (0..count)
+        .map(|_| word((50_000f64.powf(random.unit()) - 1.0) as u64))
+        .collect()
+}
+
+/// A kind of generated corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Random texts of some dozen to some thousand words; a tenth are near-duplicates, which copy one
+    /// of the last thousand and change up to one word in twenty.
+    Mixed,
+    /// Copies of one page.
+    Copies,
+    /// One page, each with a word of its own.
+    NearCopies,
+    /// Pages of one template, any two of which have a Jaccard similarity of 0.65.
+    Template,
+    /// Random texts, nine of ten with one shingle in common.
+    CommonShingle,
+    /// Random texts and one of 200 MB.
+    Giant,
+    /// Texts of six random words.
+    SixWords,
+}
+
+impl Kind {
+    /// Hands `documents` texts to `take`.
+    fn generate<E>(
+        self,
+        documents: usize,
+        mut take: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut random = Random(42);
+        match self {
+            Self::Mixed => mixed(&mut random, documents, 0.1, take),
+            Self::Copies => {
+                let page = words(&mut random, 400).join(" ");
+                (0..documents).try_for_each(|_| take(&page))
+            }
+            Self::NearCopies => {
+                let mut page = words(&mut random, 400);
+                (0..documents as u64).try_for_each(|number| {
+                    let at = random.below(page.len() as u64) as usize;
+                    let before = std::mem::replace(&mut page[at], format!("own{number}"));
+                    let text = page.join(" ");
+                    page[at] = before;
+                    take(&text)
+                })
+            }
+            Self::Template => {
+                // 396 shingles of the template beside 106 of a page's own: 396 / 608 = 0.651.
+                let template = words(&mut random, 400).join(" ");
+                (0..documents as u64).try_for_each(|number| {
+                    let own: Vec<String> = (0..106).map(|at| format!("own{number}x{at}")).collect();
+                    take(&format!("{template} {}", own.join(" ")))
+                })
+            }
+            Self::CommonShingle => (0..documents).try_for_each(|_| {
+                let mut text = words(&mut random, 200).join(" ");
+                if random.below(10) > 0 {
+                    text.push_str(" all rights reserved worldwide forever");
+                }
+                take(&text)
+            }),
+            Self::Giant => {
+                mixed(&mut random, documents.saturating_sub(1), 0.1, &mut take)?;
+                let mut giant = String::new();
+                while giant.len() < 200 << 20 {
+                    giant.push_str(&words(&mut random, 1000).join(" "));
+                    giant.push(' ');
+                }
+                take(&giant)
+            }
+            Self::SixWords => {
+                (0..documents).try_for_each(|_| take(&words(&mut random, 6).join(" ")))
+            }
+        }
     }
 }
 
-/// Writes `documents` as JSON Lines. A near-duplicate copies one of the last thousand documents
-/// and changes up to one word in twenty.
-pub(crate) fn write(out: &mut impl Write, documents: usize, duplicates: f64) -> io::Result<()> {
-    let mut out = BufWriter::new(out);
-    let mut random = Random(42);
+fn mixed<E>(
+    random: &mut Random,
+    documents: usize,
+    duplicates: f64,
+    mut take: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     let mut recent: Vec<Vec<String>> = Vec::new();
-    for number in 0..documents {
-        let mut words;
+    for _ in 0..documents {
+        let mut text;
         if !recent.is_empty() && random.unit() < duplicates {
             let original = random.below(recent.len() as u64) as usize;
-            words = recent[original].clone();
-            let changes = random.below(words.len() as u64 / 20 + 1);
+            text = recent[original].clone();
+            let changes = random.below(text.len() as u64 / 20 + 1);
             for _ in 0..changes {
-                let at = random.below(words.len() as u64) as usize;
-                words[at] = word(random.below(50_000));
+                let at = random.below(text.len() as u64) as usize;
+                text[at] = word(random.below(50_000));
             }
         } else {
-            words = Vec::new();
             // From a few dozen words to some thousand.
             let length = (30.0 * 60f64.powf(random.unit())) as u64;
-            sentence_words(&mut random, length, &mut words);
+            text = words(random, length);
             if recent.len() < 1000 {
-                recent.push(words.clone());
+                recent.push(text.clone());
             } else {
                 let at = random.below(1000) as usize;
-                recent[at] = words.clone();
+                recent[at] = text.clone();
             }
         }
-        let source = random.below(8);
+        take(&text.join(" "))?;
+    }
+    Ok(())
+}
+
+/// Writes a corpus as JSON Lines.
+pub(crate) fn write_jsonl(kind: Kind, documents: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    let mut number = 0;
+    kind.generate(documents, |text| {
         writeln!(
             out,
-            "{{\"doc_id\":\"doc-{number:09}\",\"source\":\"source-{source}\",\"body\":\"{}\"}}",
-            words.join(" ")
+            "{{\"doc_id\":\"doc-{number:09}\",\"source\":\"source-{}\",\"body\":\"{text}\"}}",
+            number % 8,
         )?;
-    }
+        number += 1;
+        Ok::<(), io::Error>(())
+    })?;
     out.flush()
+}
+
+/// Writes a corpus as Parquet, compressed as most files are.
+pub(crate) fn write_parquet(
+    kind: Kind,
+    documents: usize,
+    path: &Path,
+) -> Result<(), Box<dyn Error>> {
+    /// Text of a row group.
+    const BYTES: usize = 32 << 20;
+    let batch = |first: usize, texts: &[String]| -> Result<RecordBatch, Box<dyn Error>> {
+        let numbers = first..first + texts.len();
+        let ids = numbers.clone().map(|number| format!("doc-{number:09}"));
+        let sources = numbers.map(|number| format!("source-{}", number % 8));
+        Ok(RecordBatch::try_from_iter([
+            (
+                "doc_id",
+                Arc::new(StringArray::from_iter_values(ids)) as ArrayRef,
+            ),
+            ("source", Arc::new(StringArray::from_iter_values(sources))),
+            ("body", Arc::new(StringArray::from_iter_values(texts))),
+        ])?)
+    };
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .build();
+    let schema = batch(0, &[])?.schema();
+    let mut writer = ArrowWriter::try_new(File::create(path)?, schema, Some(properties))?;
+    let (mut first, mut texts, mut bytes) = (0, Vec::new(), 0);
+    kind.generate(documents, |text| -> Result<(), Box<dyn Error>> {
+        bytes += text.len();
+        texts.push(text.to_owned());
+        if bytes >= BYTES {
+            writer.write(&batch(first, &texts)?)?;
+            writer.flush()?;
+            first += texts.len();
+            texts.clear();
+            bytes = 0;
+        }
+        Ok(())
+    })?;
+    writer.write(&batch(first, &texts)?)?;
+    writer.close()?;
+    Ok(())
 }

@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! cargo run --release -p twinfold-bench -- stages [INPUT]
+//! cargo run --release -p twinfold-bench -- ratios
+//! cargo run --release -p twinfold-bench -- hard
 //! ```
 
+mod compare;
 mod corpus;
+mod once;
 mod stages;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of twinfold")]
@@ -33,15 +37,85 @@ enum Command {
         #[arg(long, default_value_t = 5)]
         repeat: usize,
     },
-    /// Write the generated corpus as JSON Lines to standard output
+    /// Lossless against LSH, and the whole run against its floor
+    ///
+    /// The floor decodes the same file, normalises, tokenises and hashes every shingle, and throws
+    /// the result away. On ../shared/data where it is there, and on a generated corpus.
+    Ratios {
+        #[command(flatten)]
+        shared: Shared,
+        /// Documents of the generated corpus.
+        #[arg(long, default_value_t = 1_000_000)]
+        documents: usize,
+    },
+    /// Corpora that bring other tools down, and how time and memory grow from half of one to all
+    Hard {
+        #[command(flatten)]
+        shared: Shared,
+        /// A share of the full sizes.
+        #[arg(long, default_value_t = 1.0)]
+        scale: f64,
+    },
+    /// Write a generated corpus as JSON Lines to standard output
     Generate {
         /// The number of documents.
         #[arg(default_value_t = 100_000)]
         documents: usize,
-        /// The share of near-duplicates.
-        #[arg(long, default_value_t = 0.1)]
-        duplicates: f64,
+        /// What they are like.
+        #[arg(long, value_enum, default_value = "mixed")]
+        kind: corpus::Kind,
     },
+    /// One pass over one input, for the other commands
+    #[command(hide = true)]
+    Once {
+        pass: once::Pass,
+        input: PathBuf,
+        #[arg(long)]
+        threads: usize,
+    },
+}
+
+#[derive(Args)]
+struct Shared {
+    /// Threads [default: all]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Runs of each pass, of which the median counts.
+    #[arg(long, default_value_t = 5)]
+    repeat: usize,
+    /// Where generated corpora are kept [default: a temporary folder]
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The settings, with a folder that goes away with the second value.
+    fn settings(
+        self,
+        documents: usize,
+    ) -> std::io::Result<(compare::Settings, Option<tempfile::TempDir>)> {
+        let (folder, guard) = match self.folder {
+            Some(folder) => {
+                std::fs::create_dir_all(&folder)?;
+                (folder, None)
+            }
+            None => {
+                let guard = tempfile::tempdir()?;
+                (guard.path().to_owned(), Some(guard))
+            }
+        };
+        let settings = compare::Settings {
+            threads: self.threads.unwrap_or_else(all_threads),
+            repeat: self.repeat,
+            documents,
+            folder,
+        };
+        Ok((settings, guard))
+    }
+}
+
+fn all_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,16 +124,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             input,
             threads,
             repeat,
-        } => {
-            let threads = threads
-                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-            stages::run(input, threads, repeat)
+        } => stages::run(input, threads.unwrap_or_else(all_threads), repeat),
+        Command::Ratios { shared, documents } => {
+            let (settings, _guard) = shared.settings(documents)?;
+            compare::ratios(&settings)
         }
-        Command::Generate {
-            documents,
-            duplicates,
+        Command::Hard { shared, scale } => {
+            let (settings, _guard) = shared.settings(0)?;
+            compare::hard(&settings, scale)
+        }
+        Command::Generate { documents, kind } => {
+            corpus::write_jsonl(kind, documents, &mut std::io::stdout().lock())?;
+            Ok(())
+        }
+        Command::Once {
+            pass,
+            input,
+            threads,
         } => {
-            corpus::write(&mut std::io::stdout().lock(), documents, duplicates)?;
+            once::run(pass, &input, threads)?.print();
             Ok(())
         }
     }

@@ -6,18 +6,18 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use twinfold::config::{Candidates, Lsh};
 use twinfold::exact::exact_text;
 use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
 use twinfold::pipeline::{self, Options, Unobserved};
 use twinfold::sets::ShingleSets;
-use twinfold::sketch::{HashFamily, Sketcher};
+use twinfold::sketch::Sketcher;
 use twinfold::text::{NormalisedText, Tokenizer, shingle_hash, shingles};
 use twinfold::{Config, DocId};
 use twinfold_io::publish::{OutputFolder, Publication, PublishSet, publish};
 use twinfold_io::source::{Input, SourceOptions, Table};
 
 use crate::corpus;
+use crate::once::peak_memory_kilobytes;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -95,7 +95,7 @@ fn default_corpus(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
         return Ok(shared);
     }
     let path = folder.join("generated.jsonl");
-    corpus::write(&mut File::create(&path)?, 50_000, 0.1)?;
+    corpus::write_jsonl(corpus::Kind::Mixed, 50_000, &mut File::create(&path)?)?;
     Ok(path)
 }
 
@@ -208,13 +208,6 @@ fn signatures(texts: &[&str], scale: &Scale, repeat: usize) {
 
 fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Path) -> Outcome {
     let config = Config::default();
-    let Candidates::Lsh(Lsh {
-        family: HashFamily::Fast,
-        ..
-    }) = config.candidates
-    else {
-        return Err("the default generator is not the fast LSH".into());
-    };
     let fingerprinter = Fingerprinter::new(&config);
     let seen = SeenTexts::new();
     let start = Instant::now();
@@ -231,7 +224,7 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
 
     let start = Instant::now();
     let outcome = pool.install(|| {
-        let sets = ShingleSets::new(batches, table.len(), |document: DocId| {
+        let sets = ShingleSets::new(&config, batches, table.len(), |document: DocId| {
             Table::origin(&table, document.index())
         });
         pipeline::run(&config, &table, sets, Options::default(), &Unobserved)
@@ -259,11 +252,4 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
         recall.estimated.unwrap_or(f64::NAN),
     );
     Ok(())
-}
-
-/// The most memory that this program has held, where the system tells.
-fn peak_memory_kilobytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
 }

@@ -51,8 +51,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A text of any kind on one line.
-pub(crate) fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     text.replace('\r', "\\r").replace('\n', "\\n")
 }
 

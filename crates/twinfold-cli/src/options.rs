@@ -141,11 +141,12 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keep_numbers: Option<bool>,
 
-    /// Where candidate pairs come from: lossless, lsh or blocking [default: lsh]
+    /// Where candidate pairs come from: lossless, lsh or blocking [default: lossless]
     ///
     /// lossless: every pair at or above the threshold, by a prefix-filter join.
     /// lsh: pairs that agree in a band of min-hash values; probabilistic, with its curve printed.
     /// blocking: pairs that share a cheap key; heuristic.
+    /// A setting that only lsh or blocking has chooses it.
     #[arg(long, value_name = "NAME", help_heading = "Candidates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) candidates: Option<String>,

@@ -61,6 +61,18 @@ const LOSSLESS_LACKS: [&str; 7] = [
     "block-by",
 ];
 
+/// The candidate generator that is meant where none is named: the one whose settings are given.
+fn candidates_of(user: &toml::Table) -> &'static str {
+    let has = |keys: &[&str]| keys.iter().any(|key| user.contains_key(*key));
+    if has(&LSH_ONLY) {
+        "lsh"
+    } else if has(&BLOCKING_ONLY) {
+        "blocking"
+    } else {
+        "lossless"
+    }
+}
+
 /// Resolves the command line over the file over the preset.
 pub(crate) fn resolve(written: Settings, file: Option<&Path>) -> Result<Resolved, Fault> {
     let file = match file {
@@ -88,9 +100,11 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
     let mut settings = table(&preset)?;
     let candidates = user
         .get("candidates")
+        .or(settings.get("candidates"))
         .and_then(|value| value.as_str())
-        .unwrap_or("lsh");
-    let foreign: &[&str] = match candidates {
+        .unwrap_or_else(|| candidates_of(&user))
+        .to_owned();
+    let foreign: &[&str] = match candidates.as_str() {
         "lossless" => &LOSSLESS_LACKS,
         "lsh" => &BLOCKING_ONLY,
         "blocking" => &LSH_ONLY,
@@ -109,6 +123,7 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
         }
         settings.remove(key);
     }
+    settings.insert("candidates".into(), candidates.into());
     if user.contains_key("target-recall") {
         for key in ["bands", "rows"] {
             if user.contains_key(key) {
@@ -187,6 +202,7 @@ pub(crate) fn parse_file(text: &str, shown: &str) -> Result<toml::Table, Fault> 
 fn tutorial() -> Settings {
     Settings {
         tokenizer: Some("words".into()),
+        candidates: Some("lsh".into()),
         hash_family: Some("blake2b".into()),
         hashes: Some(64),
         bands: Some(8),
@@ -212,7 +228,6 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
     let publish: PublishSet = or_default(&settings.publish).map_err(Fault::new)?;
     let progress: When = or_default(&settings.progress).map_err(Fault::new)?;
     let candidates = match settings.candidates.as_deref() {
-        Some("lossless") => Candidates::Lossless,
         Some("blocking") => {
             let key = settings
                 .block_by
@@ -220,8 +235,9 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
                 .unwrap_or_else(|| "prefix-tokens".into());
             Candidates::Blocking(BlockKey::from(key))
         }
+        Some("lsh") => Candidates::Lsh(lsh(&settings, threshold)?),
         // `resolve` has refused any other name.
-        _ => Candidates::Lsh(lsh(&settings, threshold)?),
+        _ => Candidates::Lossless,
     };
     let config = Config {
         tokenizer,
@@ -273,6 +289,7 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         make_ids: settings.make_ids.unwrap_or(false),
         delimiter,
         quotes,
+        output: settings.out.as_ref().map(PathBuf::from),
     };
     let mut resolved = Resolved {
         source,
@@ -461,6 +478,12 @@ mod tests {
     fn settings_that_mean_nothing_are_refused() {
         for settings in [
             Settings {
+                candidates: Some("lossless".into()),
+                block_by: Some("length".into()),
+                ..Settings::default()
+            },
+            Settings {
+                seed: Some(1),
                 block_by: Some("length".into()),
                 ..Settings::default()
             },
@@ -501,6 +524,27 @@ mod tests {
         ] {
             assert!(resolve(settings.clone(), None).is_err(), "{settings:?}");
         }
+    }
+
+    #[test]
+    fn a_setting_of_one_generator_chooses_it() {
+        let candidates = |settings| resolve(settings, None).unwrap().effective.candidates;
+        let recall = Settings {
+            target_recall: Some(0.9),
+            ..Settings::default()
+        };
+        let block = Settings {
+            block_by: Some("length".into()),
+            ..Settings::default()
+        };
+        let tutorial = Settings {
+            preset: Some("tutorial".into()),
+            ..Settings::default()
+        };
+        assert_eq!(candidates(recall).as_deref(), Some("lsh"));
+        assert_eq!(candidates(block).as_deref(), Some("blocking"));
+        assert_eq!(candidates(tutorial).as_deref(), Some("lsh"));
+        assert_eq!(candidates(Settings::default()).as_deref(), Some("lossless"));
     }
 
     #[test]

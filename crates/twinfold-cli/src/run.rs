@@ -17,7 +17,7 @@ use crate::expect;
 use crate::fault::Fault;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
-use crate::summary::{LostMost, Summary, called, empty_inputs, listing_name, notes};
+use crate::summary::{LostMost, Summary, listing_name, notes};
 
 /// The name and version that outputs carry.
 const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
@@ -51,9 +51,12 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
 
     let outcome = pool.install(|| {
         progress.begin(Stage::Group, None);
-        let sets = ShingleSets::new(batches, documents.len(), |document: DocId| {
-            documents.origin(document.index())
-        });
+        let sets = ShingleSets::new(
+            &resolved.config,
+            batches,
+            documents.len(),
+            |document: DocId| documents.origin(document.index()),
+        );
         let options = Options {
             list_rejected: resolved.publish.contains(Relation::ScoredPairs),
         };
@@ -109,6 +112,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         records,
         counts: outcome.counts().clone(),
         dates: outcome.keep_order().dates,
+        notes: documents.notes(),
         renamed_columns: renamed_columns(&documents.column_names()),
         environment: Environment {
             engine: "local",
@@ -146,10 +150,11 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
             .fold(1.0, f64::min),
         out: out.display().to_string(),
         files: &files,
-        notes: empty_inputs(documents.file_hashes())
-            .into_iter()
-            .chain(notes(&resolved.config, resolved.target_recall, &outcome))
-            .collect(),
+        notes: [
+            manifest.notes.clone(),
+            notes(&resolved.config, resolved.target_recall, &outcome),
+        ]
+        .concat(),
     };
     let text = match (resolved.json, resolved.quiet) {
         (true, _) => serde_json::to_string_pretty(&summary).map_err(Fault::new)? + "\n",
@@ -209,11 +214,10 @@ fn check_read(documents: &Table) -> Result<(), Fault> {
     match files.first() {
         Some(first) if documents.read() == 0 && documents.column_names().is_empty() => {
             let what = match files.len() {
-                1 => format!("there is no record in {}", called(first)),
-                count => format!(
-                    "there is no record in any of the {count} inputs; the first is {}",
-                    called(first)
-                ),
+                1 => format!("there is no record in {first}"),
+                count => {
+                    format!("there is no record in any of the {count} inputs; the first is {first}")
+                }
             };
             Err(Fault::new(what).hint("check the inputs, and whether what writes them has failed"))
         }

@@ -12,9 +12,6 @@ use twinfold::outcome::Counts;
 use twinfold::recall::ExpectedRecall;
 use twinfold::represent::DateCounts;
 use twinfold_io::publish::{FileEntry, LabelCounts, Records, StageTime};
-use twinfold_io::source::FileHash;
-
-use crate::fault::one_line;
 
 /// What a run says of itself.
 #[derive(Debug, Serialize)]
@@ -36,7 +33,6 @@ pub(crate) struct Summary<'a> {
     pub(crate) least_direct_score: f64,
     pub(crate) out: String,
     pub(crate) files: &'a [FileEntry],
-    #[serde(skip)]
     pub(crate) notes: Vec<String>,
 }
 
@@ -100,8 +96,8 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
         .is_some_and(|recall| recall < 0.9)
     {
         notes.push(
-            "pairs near the threshold are easily missed: --target-recall 0.99 finds most, \
-             --candidates lossless all"
+            "pairs near the threshold are easily missed: --candidates lossless, the default, finds \
+             all, --target-recall 0.99 most"
                 .into(),
         );
     }
@@ -116,33 +112,6 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
         ));
     }
     notes
-}
-
-/// A word about input files that have no record, if there are any: a writer may have failed.
-pub(crate) fn empty_inputs(files: &[FileHash]) -> Option<String> {
-    let mut empty = files
-        .iter()
-        .filter(|file| file.documents + file.rejected == 0);
-    let first = called(empty.next()?);
-    Some(match empty.count() {
-        0 => format!("there is no record in {first}"),
-        others => format!(
-            "there is no record in {} of the inputs; the first is {first}",
-            others + 1
-        ),
-    })
-}
-
-/// An input file by its name and size.
-pub(crate) fn called(file: &FileHash) -> String {
-    let name = match file.name.as_str() {
-        "-" => "standard input",
-        name => &one_line(name),
-    };
-    match file.bytes {
-        1 => format!("{name} (1 byte)"),
-        bytes => format!("{name} ({bytes} bytes)"),
-    }
 }
 
 fn percent(share: f64) -> String {

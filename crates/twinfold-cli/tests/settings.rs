@@ -20,8 +20,20 @@ fn a_setting_without_a_meaning_is_refused() {
     let file = bench.write("x.toml", "candidates = \"blocking\"\n");
     for (arguments, said) in [
         (
-            &["--block-by", "length"][..],
+            &["--block-by", "length", "--candidates", "lsh"][..],
             "block-by has no meaning with candidates lsh",
+        ),
+        (
+            &["--block-by", "length", "--bands", "9"],
+            "block-by has no meaning with candidates lsh",
+        ),
+        (
+            &["--block-by", "length", "--preset", "tutorial"],
+            "block-by has no meaning with candidates lsh",
+        ),
+        (
+            &["--bands", "9", "--candidates", "lossless"],
+            "bands has no meaning with candidates lossless",
         ),
         (
             &["--candidates", "blocking", "--seed", "1"],

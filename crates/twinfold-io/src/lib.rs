@@ -5,5 +5,6 @@
 //! The algorithms between the two are in the crate `twinfold`, which does no input and output.
 
 mod documents;
+mod marks;
 pub mod publish;
 pub mod source;

@@ -5,8 +5,12 @@
 //! processor without the instructions gets the serial version. The choice is made at run time, so
 //! one binary serves every machine and gives the same bytes on all of them.
 
+mod ascii;
 mod intersect;
+mod memory;
 mod minhash;
 
+pub use ascii::{append_collapsed, append_words, ascii_prefix};
 pub use intersect::{intersection_at_least, intersection_size};
+pub use memory::prefer_huge_pages;
 pub use minhash::{minhash, minhash_instructions, serial as minhash_serial};

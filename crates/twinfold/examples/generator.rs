@@ -30,9 +30,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for document in corpus.documents() {
         fingerprinter.push(&document.text, &seen, &mut batch);
     }
-    let sets = ShingleSets::new(vec![batch], corpus.documents().len(), |d: DocId| {
-        (0, d.index())
-    });
+    let sets = ShingleSets::new(
+        &config,
+        vec![batch],
+        corpus.documents().len(),
+        |d: DocId| (0, d.index()),
+    );
 
     // What a join would cost is known before it runs.
     let generator = candidates::generator(&config, &sets, &corpus)?;

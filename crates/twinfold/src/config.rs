@@ -74,20 +74,15 @@ impl Default for Config {
 }
 
 /// A candidate generator and its settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Candidates {
-    /// Every pair at or above the threshold, by a prefix-filter join.
+    /// Every pair at or above the threshold, by a prefix-filter join. The default.
+    #[default]
     Lossless,
     /// Documents that agree in a band of min-hash values.
     Lsh(Lsh),
     /// Documents that share a cheap key.
     Blocking(BlockKey),
-}
-
-impl Default for Candidates {
-    fn default() -> Self {
-        Self::Lsh(Lsh::default())
-    }
 }
 
 /// Settings of the LSH generator.

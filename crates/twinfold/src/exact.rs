@@ -9,6 +9,7 @@
 use icu_normalizer::ComposingNormalizer;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use twinfold_kernels::{append_collapsed, ascii_prefix};
 
 use crate::text::is_white_space;
 
@@ -67,9 +68,8 @@ fn collapse(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let ascii = bytes[at..].iter().position(|b| !b.is_ascii());
-        let ascii = ascii.unwrap_or(bytes.len() - at);
-        collapse_ascii(&bytes[at..at + ascii], out);
+        let ascii = ascii_prefix(&bytes[at..]);
+        append_collapsed(&bytes[at..at + ascii], out);
         at += ascii;
         let rest = &text[at..];
         let other = rest.bytes().position(|b| b.is_ascii());
@@ -86,21 +86,6 @@ fn collapse(text: &str, out: &mut Vec<u8>) {
     if out.last() == Some(&b' ') {
         out.pop();
     }
-}
-
-/// The same for a run of ASCII in the middle of a text, without a branch that depends on the data.
-fn collapse_ascii(bytes: &[u8], out: &mut Vec<u8>) {
-    let mut length = out.len();
-    // A space is written once, after something visible.
-    let mut visible_before = usize::from(out.last().is_some_and(|&last| last != b' '));
-    out.resize(length + bytes.len() + 1, 0);
-    for &byte in bytes {
-        let visible = usize::from(!matches!(byte, 9..=13 | 28..=32));
-        out[length] = if visible == 1 { byte } else { b' ' };
-        length += visible | visible_before;
-        visible_before = visible;
-    }
-    out.truncate(length);
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 //! costs no more than its exact key.
 //!
 //! Cost: one pass over the text for the exact key, one for the tokens, one hash for each shingle,
-//! and a sort of the shingle hashes. Memory: 8 bytes for each distinct shingle, and 8 for each
-//! value of a signature where one is asked for.
+//! and a sort of the shingle hashes, which the lossless generator puts off until it is known who can
+//! have a partner at all. Memory: 8 bytes for each shingle, and 8 for each value of a signature where
+//! one is asked for.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -27,6 +28,8 @@ pub(crate) enum Origin {
     Own,
     /// Another document with the same exact key and the same tokens holds it.
     Copy,
+    /// It had a set, which can have no partner, and was let go.
+    Alone,
 }
 
 /// The exact keys that any thread has seen, in shards so that threads seldom wait.
@@ -70,6 +73,9 @@ pub struct FingerprintBatch {
     /// Where the set of document `i` ends in `hashes`; it begins where the one before ends.
     pub(crate) set_ends: Vec<usize>,
     pub(crate) hashes: Vec<u64>,
+    /// Whether `hashes` holds the shingles as the texts have them, in order and with repeats, and
+    /// there are no digests yet: [`Self::settle`] makes sets of them.
+    pub(crate) raw: bool,
     /// An order-free digest of each set, to group equal ones by.
     pub(crate) digests: Vec<[u64; 2]>,
     pub(crate) signatures: Vec<u64>,
@@ -95,6 +101,49 @@ impl FingerprintBatch {
         let start = if row == 0 { 0 } else { self.set_ends[row - 1] };
         &self.hashes[start..self.set_ends[row]]
     }
+
+    /// A document with a text of its own and these raw shingles.
+    #[cfg(test)]
+    pub(crate) fn push_raw(&mut self, number: u64, shingles: &[u64]) {
+        let mut key = ExactKey::default();
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        self.exact.push(key);
+        self.origins.push(Origin::Own);
+        self.stable.push(true);
+        self.token_counts.push(shingles.len() as u64);
+        self.normalised_bytes.push(0);
+        self.hashes.extend_from_slice(shingles);
+        self.set_ends.push(self.hashes.len());
+        self.raw = true;
+    }
+
+    /// Makes sets of raw shingles. Those of the rows that `is_alone` says so of, by their number and
+    /// raw shingles, are let go.
+    pub(crate) fn settle(&mut self, is_alone: impl Fn(usize, &[u64]) -> bool) {
+        let (mut scratch, mut counts) = (Vec::new(), Vec::new());
+        let (mut start, mut written) = (0, 0);
+        for row in 0..self.origins.len() {
+            let end = self.set_ends[row];
+            let mut digest = [0; 2];
+            if self.origins[row] == Origin::Own {
+                let hashes = &mut self.hashes[start..end];
+                if is_alone(row, hashes) {
+                    self.origins[row] = Origin::Alone;
+                } else {
+                    let distinct = sort_distinct(hashes, &mut scratch, &mut counts);
+                    digest = set_digest(&hashes[..distinct]);
+                    self.hashes.copy_within(start..start + distinct, written);
+                    written += distinct;
+                }
+            }
+            self.digests.push(digest);
+            self.set_ends[row] = written;
+            start = end;
+        }
+        self.hashes.truncate(written);
+        self.hashes.shrink_to_fit();
+        self.raw = false;
+    }
 }
 
 /// Makes fingerprints; one for each thread.
@@ -103,6 +152,7 @@ pub struct Fingerprinter {
     tokenizer: Tokenizer,
     shingle_size: usize,
     sketch: Option<Sketch>,
+    raw: bool,
     prefix_keys: bool,
     keep_numbers: bool,
     normalised: NormalisedText,
@@ -137,6 +187,7 @@ impl Fingerprinter {
             tokenizer: config.tokenizer,
             shingle_size: config.shingle_size,
             sketch,
+            raw: config.candidates == Candidates::Lossless,
             prefix_keys: config.candidates == Candidates::Blocking(BlockKey::PrefixTokens),
             keep_numbers: config.keep_numbers,
             normalised: NormalisedText::default(),
@@ -167,6 +218,7 @@ impl Fingerprinter {
         batch.token_counts.push(tokens);
         batch.normalised_bytes.push(bytes);
         let start = batch.hashes.len();
+        batch.raw = self.raw;
         let blake2b = self
             .sketch
             .as_ref()
@@ -186,16 +238,20 @@ impl Fingerprinter {
             batch
                 .hashes
                 .extend(shingles(&self.normalised, self.shingle_size).map(shingle_hash));
-            let distinct = sort_distinct(
-                &mut batch.hashes[start..],
-                &mut self.mixed,
-                &mut self.counts,
-            );
-            batch.hashes.truncate(start + distinct);
+            if !self.raw {
+                let distinct = sort_distinct(
+                    &mut batch.hashes[start..],
+                    &mut self.mixed,
+                    &mut self.counts,
+                );
+                batch.hashes.truncate(start + distinct);
+            }
         }
         batch.set_ends.push(batch.hashes.len());
         let set = &batch.hashes[start..];
-        batch.digests.push(set_digest(set));
+        if !self.raw {
+            batch.digests.push(set_digest(set));
+        }
         if let Some(sketch) = &mut self.sketch {
             let signature_start = batch.signatures.len();
             match sketch.family {
@@ -241,7 +297,10 @@ impl Fingerprinter {
         batch.token_counts.push(tokens);
         batch.normalised_bytes.push(bytes);
         batch.set_ends.push(batch.hashes.len());
-        batch.digests.push([0; 2]);
+        if !self.raw {
+            batch.digests.push([0; 2]);
+        }
+        batch.raw = self.raw;
         if let Some(sketch) = &self.sketch {
             // Rows stay aligned: a document without a set has a signature and bands of zeros,
             // which no join reads.
@@ -274,10 +333,22 @@ fn set_digest(set: &[u64]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Lsh;
+
+    fn with(family: HashFamily) -> Config {
+        let lsh = Lsh {
+            family,
+            ..Lsh::default()
+        };
+        Config {
+            candidates: Candidates::Lsh(lsh),
+            ..Config::default()
+        }
+    }
 
     #[test]
     fn copies_cost_no_set_and_empties_have_none() {
-        let mut fingerprinter = Fingerprinter::new(&Config::default());
+        let mut fingerprinter = Fingerprinter::new(&with(HashFamily::Fast));
         let (seen, mut batch) = (SeenTexts::new(), FingerprintBatch::default());
         for text in [
             "a b c d e f",
@@ -302,13 +373,10 @@ mod tests {
     #[test]
     fn repeated_shingles_count_once() {
         for family in [HashFamily::Fast, HashFamily::Blake2b] {
-            let mut config = Config {
+            let config = Config {
                 shingle_size: 1,
-                ..Config::default()
+                ..with(family)
             };
-            if let Candidates::Lsh(lsh) = &mut config.candidates {
-                lsh.family = family;
-            }
             let mut batch = FingerprintBatch::default();
             Fingerprinter::new(&config).push("b a b a a", &SeenTexts::new(), &mut batch);
             assert_eq!(batch.set(0).len(), 2);

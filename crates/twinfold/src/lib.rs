@@ -42,6 +42,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
+mod tally;
 pub mod text;
 pub mod threshold;
 

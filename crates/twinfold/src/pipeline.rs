@@ -93,7 +93,7 @@ pub fn deduplicate(config: &Config, corpus: &Corpus) -> Result<Outcome, Error> {
             },
         )
         .collect();
-    let sets = ShingleSets::new(batches, corpus.len(), |document| {
+    let sets = ShingleSets::new(config, batches, corpus.len(), |document| {
         (document.index() / BATCH, document.index() % BATCH)
     });
     run(config, corpus, sets, Options::default(), &Unobserved)

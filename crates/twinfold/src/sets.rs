@@ -4,16 +4,19 @@
 //! known without being looked at, and a class meets another class once, however many members both
 //! have. Counts are still given in documents, since that is what a user has.
 
-use std::collections::HashMap;
+use rayon::prelude::*;
 
+use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
 use crate::fingerprint::{FingerprintBatch, Origin};
+use crate::tally::Shared;
+use crate::threshold::Threshold;
 
 /// A class of documents with equal shingle sets, in the order of the classes' smallest members.
 pub(crate) type Class = u32;
 
-/// Marks a document without shingles in the dense arrays; [`ShingleSets::class_of`] hides it.
+/// Marks a document without a class in the dense arrays; [`ShingleSets::class_of`] hides it.
 const NO_CLASS: Class = Class::MAX;
 
 /// Every document's fingerprint and class.
@@ -42,14 +45,16 @@ struct Row {
 }
 
 impl ShingleSets {
-    /// Puts the batches' fingerprints in rank order. `origin` tells the batch and the row in it of
-    /// each of the `documents`, by rank.
+    /// Puts the batches' fingerprints, made for `config`, in rank order. `origin` tells the batch and
+    /// the row in it of each of the `documents`, by rank.
     pub fn new(
-        batches: Vec<FingerprintBatch>,
+        config: &Config,
+        mut batches: Vec<FingerprintBatch>,
         documents: usize,
-        origin: impl Fn(DocId) -> (usize, usize),
+        origin: impl Fn(DocId) -> (usize, usize) + Sync,
     ) -> Self {
         let mut rows: Vec<Row> = (0..documents as u32)
+            .into_par_iter()
             .map(|rank| {
                 let (batch, row) = origin(DocId(rank));
                 Row {
@@ -58,61 +63,20 @@ impl ShingleSets {
                 }
             })
             .collect();
-        let batch = |row: Row| &batches[row.batch as usize];
-        // Copies take the fingerprint of the text that they are a copy of.
-        let mut owners: HashMap<ExactKey, Row> = HashMap::new();
-        for &row in &rows {
-            let (batch, at) = (batch(row), row.row as usize);
-            if batch.stable[at] && batch.origins[at] != Origin::Copy {
-                owners.insert(batch.exact[at], row);
-            }
+        let exact_first = group_texts(&batches, &mut rows);
+        if batches.iter().any(|batch| batch.raw) {
+            settle(config.threshold, &mut batches, &rows, &exact_first);
         }
-        for row in &mut rows {
-            let (batch, at) = (batch(*row), row.row as usize);
-            if batch.origins[at] == Origin::Copy {
-                *row = owners[&batch.exact[at]];
-            }
-        }
-
-        let mut class_of = vec![NO_CLASS; documents];
-        let mut class_rows: Vec<Row> = Vec::new();
-        let mut exact_first = Vec::with_capacity(documents);
-        let mut token_counts = Vec::with_capacity(documents);
         let mut empty = Vec::new();
-        let mut by_digest: HashMap<[u64; 2], Class> = HashMap::new();
-        let mut by_exact: HashMap<ExactKey, DocId> = HashMap::new();
-        for (rank, &owner) in (0u32..).zip(&rows) {
-            let document = DocId(rank);
-            let (source, at) = (batch(owner), owner.row as usize);
-            token_counts.push(source.token_counts[at]);
-            if source.origins[at] == Origin::Empty {
-                empty.push(document);
-                exact_first.push(document);
-                continue;
+        let mut token_counts = Vec::with_capacity(documents);
+        for (rank, row) in (0u32..).zip(&rows) {
+            let batch = &batches[row.batch as usize];
+            token_counts.push(batch.token_counts[row.row as usize]);
+            if batch.origins[row.row as usize] == Origin::Empty {
+                empty.push(DocId(rank));
             }
-            exact_first.push(*by_exact.entry(source.exact[at]).or_insert(document));
-            let mut digest = source.digests[at];
-            // A digest that two different sets share moves the later one on to the next free one.
-            let class = loop {
-                match by_digest.get(&digest) {
-                    Some(&class) => {
-                        let row = class_rows[class as usize];
-                        if row == owner || batch(row).set(row.row as usize) == source.set(at) {
-                            break class;
-                        }
-                        digest[1] = digest[1].wrapping_add(1);
-                    }
-                    None => {
-                        let class = class_rows.len() as Class;
-                        class_rows.push(owner);
-                        by_digest.insert(digest, class);
-                        break class;
-                    }
-                }
-            };
-            class_of[rank as usize] = class;
         }
-
+        let (class_of, class_rows) = group_sets(&batches, &rows);
         let mut member_starts = vec![0u32; class_rows.len() + 1];
         for &class in class_of.iter().filter(|&&class| class != NO_CLASS) {
             member_starts[class as usize + 1] += 1;
@@ -121,7 +85,7 @@ impl ShingleSets {
             member_starts[class + 1] += member_starts[class];
         }
         let mut next = member_starts.clone();
-        let mut members = vec![DocId(0); documents - empty.len()];
+        let mut members = vec![DocId(0); member_starts[class_rows.len()] as usize];
         for (rank, &class) in (0u32..).zip(&class_of) {
             if class != NO_CLASS {
                 members[next[class as usize] as usize] = DocId(rank);
@@ -169,12 +133,14 @@ impl ShingleSets {
         self.exact_first[document.index()]
     }
 
-    /// The number of classes.
+    /// The number of classes, each of one document or more.
     pub fn classes(&self) -> usize {
         self.class_rows.len()
     }
 
-    /// The class of a document, unless it has no shingle.
+    /// The class of a document; none if it has no shingle, or if it was seen from the counts of its
+    /// shingles alone that no other document can reach the threshold, which only the lossless
+    /// generator looks for.
     pub fn class_of(&self, document: DocId) -> Option<u32> {
         Some(self.class_of[document.index()]).filter(|&class| class != NO_CLASS)
     }
@@ -231,6 +197,152 @@ impl ShingleSets {
     }
 }
 
+/// Groups documents with the same exact key: gives copies the fingerprint of the text that they are
+/// copies of, and returns the smallest document of each one's group. A document without shingles is
+/// alone.
+fn group_texts(batches: &[FingerprintBatch], rows: &mut [Row]) -> Vec<DocId> {
+    let key = |row: Row| &batches[row.batch as usize].exact[row.row as usize];
+    let origin = |row: Row| batches[row.batch as usize].origins[row.row as usize];
+    // The leading bytes of a hash are as good an order as all of them, and much less to move.
+    let mut order: Vec<(u64, u32)> = rows
+        .par_iter()
+        .enumerate()
+        .map(|(rank, &row)| (leading(key(row)), rank as u32))
+        .collect();
+    order.par_sort_unstable();
+    let mut first: Vec<DocId> = (0..rows.len() as u32).map(DocId).collect();
+    for run in order
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|run| run.len() > 1)
+    {
+        let mut keyed: Vec<(&ExactKey, u32)> = run
+            .iter()
+            .map(|&(_, rank)| (key(rows[rank as usize]), rank))
+            .collect();
+        keyed.sort_unstable();
+        for group in keyed.chunk_by(|a, b| a.0 == b.0) {
+            let owner = group
+                .iter()
+                .map(|&(_, rank)| rows[rank as usize])
+                .find(|&row| {
+                    batches[row.batch as usize].stable[row.row as usize]
+                        && origin(row) != Origin::Copy
+                });
+            let mut smallest = None;
+            for &(_, rank) in group {
+                let row = &mut rows[rank as usize];
+                if origin(*row) == Origin::Copy {
+                    *row = owner.expect("the text that a copy was recognised by is its owner");
+                }
+                if origin(*row) != Origin::Empty {
+                    first[rank as usize] = *smallest.get_or_insert(DocId(rank));
+                }
+            }
+        }
+    }
+    first
+}
+
+fn leading(key: &ExactKey) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&key[..8]);
+    u64::from_be_bytes(bytes)
+}
+
+/// Makes sets of raw shingles, but for those of documents that can have no partner.
+///
+/// A set of `l` elements shares at least `ceil(t l)` of them with any partner at a threshold `t`, so
+/// at most `l - ceil(t l)` are its own. Shingles that were met once are its own, and distinct, and
+/// `l` is at most the number of raw shingles, in which the bound grows. So a document with more
+/// such shingles than that bound of all its shingles has no partner, and is not looked at again,
+/// unless its text has an exact copy.
+fn settle(
+    threshold: Threshold,
+    batches: &mut [FingerprintBatch],
+    rows: &[Row],
+    exact_first: &[DocId],
+) {
+    let elements = batches.iter().map(|batch| batch.hashes.len()).sum();
+    let shared = Shared::new(
+        elements,
+        batches
+            .par_iter()
+            .flat_map(|batch| batch.hashes.par_chunks(1 << 16)),
+    );
+    let mut has_copy: Vec<Vec<bool>> = batches.iter().map(|b| vec![false; b.len()]).collect();
+    for (rank, first) in exact_first.iter().enumerate() {
+        if first.index() != rank {
+            for row in [rows[rank], rows[first.index()]] {
+                has_copy[row.batch as usize][row.row as usize] = true;
+            }
+        }
+    }
+    batches
+        .par_iter_mut()
+        .zip(has_copy)
+        .for_each(|(batch, has_copy)| {
+            batch.settle(|row, hashes| {
+                let most = hashes.len() - threshold.least_overlap(hashes.len());
+                let mut own = 0;
+                !has_copy[row]
+                    && hashes.iter().any(|&hash| {
+                        own += usize::from(!shared.contains(hash));
+                        own > most
+                    })
+            });
+        });
+}
+
+/// Groups equal sets into classes, numbered by their smallest members. Returns the class of each
+/// document and where the set of each class is.
+fn group_sets(batches: &[FingerprintBatch], rows: &[Row]) -> (Vec<Class>, Vec<Row>) {
+    let batch = |row: Row| &batches[row.batch as usize];
+    let digest = |row: Row| batch(row).digests[row.row as usize];
+    let mut order: Vec<(u64, u32)> = rows
+        .par_iter()
+        .enumerate()
+        .filter(|(_, row)| {
+            !matches!(
+                batch(**row).origins[row.row as usize],
+                Origin::Empty | Origin::Alone
+            )
+        })
+        .map(|(rank, &row)| (digest(row)[0], rank as u32))
+        .collect();
+    order.par_sort_unstable();
+    // The smallest member of each one's class.
+    let mut leader: Vec<u32> = vec![NO_CLASS; rows.len()];
+    let mut leaders: Vec<u32> = Vec::new();
+    for run in order.chunk_by(|a, b| a.0 == b.0) {
+        leaders.clear();
+        for &(_, rank) in run {
+            let row = rows[rank as usize];
+            let same = leaders.iter().copied().find(|&other| {
+                let other = rows[other as usize];
+                other == row
+                    || digest(other) == digest(row)
+                        && batch(other).set(other.row as usize) == batch(row).set(row.row as usize)
+            });
+            leader[rank as usize] = same.unwrap_or_else(|| {
+                leaders.push(rank);
+                rank
+            });
+        }
+    }
+    let mut class_of = vec![NO_CLASS; rows.len()];
+    let mut class_rows: Vec<Row> = Vec::new();
+    for (rank, &leader) in leader.iter().enumerate() {
+        if leader as usize == rank {
+            class_of[rank] = class_rows.len() as Class;
+            class_rows.push(rows[rank]);
+        } else if leader != NO_CLASS {
+            // A leader is smaller than its followers.
+            class_of[rank] = class_of[leader as usize];
+        }
+    }
+    (class_of, class_rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +356,7 @@ mod tests {
             fingerprinter.push(text, &seen, &mut batch);
         }
         // The batch holds the documents in reverse, as an unordered file might.
-        ShingleSets::new(vec![batch], texts.len(), |rank| {
+        ShingleSets::new(&Config::default(), vec![batch], texts.len(), |rank| {
             (0, texts.len() - 1 - rank.index())
         })
     }

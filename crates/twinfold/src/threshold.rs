@@ -82,6 +82,13 @@ impl Threshold {
             >= u128::from(self.numerator) * u128::from(whole)
     }
 
+    /// The least number of elements that a set of `length` shares with any partner that is at or
+    /// above the threshold: the ceiling of `t * length`.
+    pub fn least_overlap(self, length: usize) -> usize {
+        let numerator = u128::from(self.numerator) * length as u128;
+        numerator.div_ceil(u128::from(self.denominator)) as usize
+    }
+
     /// The least intersection of sets of these sizes that is at or above the threshold:
     /// the ceiling of `t / (1 + t) * (left + right)`.
     pub fn overlap_needed(self, left: usize, right: usize) -> usize {

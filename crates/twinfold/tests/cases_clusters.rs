@@ -227,7 +227,9 @@ fn the_join_ends_at_its_announced_total() {
         for document in corpus.documents() {
             fingerprinter.push(&document.text, &seen, &mut batch);
         }
-        let sets = ShingleSets::new(vec![batch], texts.len(), |document| (0, document.index()));
+        let sets = ShingleSets::new(&config, vec![batch], texts.len(), |document| {
+            (0, document.index())
+        });
         let progress = Progress::default();
         run(&config, &corpus, sets, Options::default(), &progress).unwrap();
         let (total, done) = (progress.total.into_inner(), progress.done.into_inner());

@@ -15,8 +15,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{MANIFEST, is_ours, listed_files};
+use super::manifest::{MANIFEST, listed_files};
 use super::{PublishError, REJECTED, Relation};
+use crate::marks::{STAGING, is_manifest};
 
 /// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
 #[derive(Debug)]
@@ -32,7 +33,6 @@ pub struct OutputFolder {
     committed: bool,
 }
 
-const STAGING: &str = ".twinfold-staging";
 const LOCK: &str = ".twinfold-lock";
 /// In the staging folder: the files that a commit is about to move.
 const COMMITTING: &str = "committing.json";
@@ -203,7 +203,7 @@ impl OutputFolder {
 
     /// A file that a commit would replace, though no manifest of ours claims it.
     fn foreign_file(&self) -> Option<String> {
-        if is_ours(&self.path.join(MANIFEST)) {
+        if is_manifest(&self.path.join(MANIFEST)) {
             return None;
         }
         let known = Relation::ALL.map(Relation::file_name);

@@ -16,8 +16,7 @@ use super::file::{HashedFile, hex};
 use super::{FileEntry, OutputFile, OutputFolder, PublishError};
 use crate::source::FileHash;
 
-/// The file name.
-pub const MANIFEST: &str = "manifest.json";
+pub use crate::marks::MANIFEST;
 
 /// How long a stage took.
 #[derive(Clone, Debug, Serialize)]
@@ -57,6 +56,9 @@ pub struct Manifest {
     pub counts: Counts,
     /// Documents without a usable date, where the keep rule goes by dates.
     pub dates: Option<DateCounts>,
+    /// What the user should know of the inputs: what was skipped, and what was read as something
+    /// else.
+    pub notes: Vec<String>,
     /// The input columns that had to be renamed, since the output has columns of their names.
     pub renamed_columns: Vec<(String, String)>,
     /// What ran it: all that may differ between two runs with the same results.
@@ -139,18 +141,6 @@ impl Manifest {
             .map_err(|source| PublishError::Write { path, source })?;
         file.finish(0)
     }
-}
-
-/// Whether a file is a manifest that this program wrote.
-pub(super) fn is_ours(path: &Path) -> bool {
-    let manifest = std::fs::read(path)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-    manifest.is_some_and(|manifest| {
-        manifest["program"]
-            .as_str()
-            .is_some_and(|program| program.starts_with("twinfold "))
-    })
 }
 
 /// The files that a manifest lists, as far as it can be read.

@@ -113,7 +113,7 @@ impl Relation {
     /// The file.
     pub fn file_name(self) -> &'static str {
         match self {
-            Self::DedupedDocuments => "deduped_documents.parquet",
+            Self::DedupedDocuments => crate::marks::DEDUPED_DOCUMENTS,
             Self::Clusters => "clusters.csv",
             Self::DuplicatePairs => "duplicate_pairs.csv",
             Self::RemovedDocuments => "removed_documents.parquet",

@@ -1,6 +1,6 @@
 //! The relations that are read by programs: Parquet, compressed with Zstandard.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use rayon::prelude::*;
 use twinfold::DocId;
@@ -36,7 +37,14 @@ impl ParquetFile {
             path: path.into(),
             source,
         })?;
+        // Readers look for metadata beside the schema, not in its Arrow form; in a fixed order.
+        let pairs: BTreeMap<&String, &String> = schema.metadata().iter().collect();
+        let pairs = pairs
+            .into_iter()
+            .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+            .collect::<Vec<_>>();
         let properties = WriterProperties::builder()
+            .set_key_value_metadata(Some(pairs).filter(|pairs| !pairs.is_empty()))
             .set_compression(Compression::ZSTD(level))
             .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
             .build();
@@ -156,7 +164,7 @@ pub(super) fn deduped_documents(
             .with_nullable(true)
     }));
     fields.push(Field::new("token_count", DataType::UInt64, false));
-    let schema = Arc::new(Schema::new(fields));
+    let schema = Arc::new(Schema::new_with_metadata(fields, input.metadata().clone()));
 
     let clusters = outcome.clusters();
     let mut kept: Vec<u32> = (0..clusters.len() as u32)
@@ -243,13 +251,12 @@ pub(super) fn source_documents(
 ) -> Result<OutputFile, PublishError> {
     let table = context.documents();
     let input = table.schema();
-    let schema = Arc::new(Schema::new(
-        input
-            .fields()
-            .iter()
-            .map(|field| field.as_ref().clone().with_nullable(true))
-            .collect::<Vec<_>>(),
-    ));
+    let fields: Vec<Field> = input
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone().with_nullable(true))
+        .collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, input.metadata().clone()));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..table.len() as u32).collect();
     for run in runs(context, &all) {

@@ -93,6 +93,19 @@ pub(super) fn value(array: &StringViewArray, row: usize) -> Option<&str> {
     array.is_valid(row).then(|| array.value(row))
 }
 
+/// A column without the slack that its builder left.
+pub(super) fn shrunk(mut column: impl Array + 'static) -> ArrayRef {
+    // Shrinking small blocks where they lie leaves holes that fit no next block; a copy does not.
+    const SMALL: usize = 64 << 10;
+    if let Some(strings) = column.as_any().downcast_ref::<StringViewArray>()
+        && strings.get_buffer_memory_size() < SMALL
+    {
+        return Arc::new(strings.gc());
+    }
+    column.shrink_to_fit();
+    Arc::new(column)
+}
+
 /// A string array as views.
 pub(super) fn as_views(array: &ArrayRef) -> StringViewArray {
     array.as_string_view().clone()

@@ -57,6 +57,18 @@ impl fmt::Display for Compression {
     }
 }
 
+/// The most bytes that are read at once.
+const BUFFER: usize = 256 << 10;
+
+/// A buffer for a file of this size, with room for the read that finds its end: ten thousand small
+/// files must not cost ten thousand large buffers.
+fn buffer_size(bytes: u64) -> usize {
+    usize::try_from(bytes)
+        .unwrap_or(BUFFER)
+        .clamp(4 << 10, BUFFER - 1)
+        + 1
+}
+
 /// The compression that the first bytes of a regular file tell.
 pub(super) fn sniff(path: &Path) -> io::Result<Compression> {
     let mut head = Vec::new();
@@ -129,7 +141,6 @@ pub(super) struct Stream {
 impl Stream {
     /// Opens the file; `hashed` when the whole of it will be read and its hash is wanted.
     pub(super) fn open(file: &InputFile, hashed: bool) -> io::Result<Self> {
-        const BUFFER: usize = 256 << 10;
         let mut inner: Box<dyn Read + Send> = match &file.path {
             Some(path) => Box::new(File::open(path)?),
             None => Box::new(io::stdin()),
@@ -149,7 +160,12 @@ impl Stream {
             hash: hashed.then(Sha256::new),
             bytes: 0,
         };
-        let mut raw = BufReader::with_capacity(BUFFER, raw);
+        let buffer = if file.regular {
+            buffer_size(file.bytes)
+        } else {
+            BUFFER
+        };
+        let mut raw = BufReader::with_capacity(buffer, raw);
         if compression != Compression::None && raw.fill_buf()?.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
@@ -208,7 +224,7 @@ impl Read for Stream {
 pub(super) fn hash_file(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let (mut hash, mut bytes) = (Sha256::new(), 0);
-    let mut buffer = vec![0; 256 << 10];
+    let mut buffer = vec![0; buffer_size(file.metadata()?.len())];
     loop {
         let n = match file.read(&mut buffer) {
             Ok(0) => return Ok((bytes, hex(&hash.finalize()))),

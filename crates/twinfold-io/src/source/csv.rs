@@ -13,7 +13,7 @@ use arrow_array::builder::StringViewBuilder;
 use arrow_schema::DataType;
 use memchr::{memchr, memchr_iter};
 
-use super::batch::{Batch, ColumnInfo, Kind, Numbers, as_views};
+use super::batch::{Batch, ColumnInfo, Kind, Numbers, as_views, shrunk};
 use super::chunks::{Chunk, Record, count_lines};
 use super::columns::{self, Chosen};
 use super::dialect::{Delimiter, Dialect, Quotes};
@@ -225,7 +225,7 @@ impl<'h> Builder<'h> {
             columns: header
                 .info
                 .iter()
-                .map(|_| StringViewBuilder::new())
+                .map(|_| StringViewBuilder::with_capacity(0))
                 .collect(),
             places: Vec::new(),
             records: Vec::new(),
@@ -261,7 +261,7 @@ impl<'h> Builder<'h> {
         let columns: Vec<ArrayRef> = self
             .columns
             .into_iter()
-            .map(|mut builder| Arc::new(builder.finish()) as ArrayRef)
+            .map(|mut builder| shrunk(builder.finish()))
             .collect();
         let batch = Batch {
             file: file.index,

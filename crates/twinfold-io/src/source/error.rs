@@ -28,20 +28,38 @@ pub enum SourceError {
     NoFiles {
         /// The folder or pattern as given.
         path: String,
+        /// The first note on what was skipped, if anything was.
+        skipped: Option<String>,
+    },
+    /// A link to a file that is gone.
+    #[error("{}: a link to {}, which can't be found", line(.path), line(.target))]
+    DeadLink {
+        /// The link.
+        path: String,
+        /// Where it leads.
+        target: String,
+    },
+    /// The output folder of an earlier run that published other relations.
+    #[error("{}: the output of an earlier run, which published no {}", line(.path), crate::marks::DEDUPED_DOCUMENTS)]
+    NoDedupedDocuments {
+        /// The folder.
+        path: String,
+    },
+    /// Files and folders that can't be opened.
+    #[error("{}: {}{}", line(.path), io_reason(.source), nor(.others))]
+    Unreadable {
+        /// The first of them.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+        /// The others.
+        others: Vec<String>,
     },
     /// A file whose name doesn't tell its format.
     #[error("{}: the name doesn't tell the format", line(.path))]
     UnknownFormat {
         /// The file.
         path: String,
-    },
-    /// The same file twice, directly or through a folder, a pattern or a link.
-    #[error("{} and {} are the same file, named twice", line(.first), line(.second))]
-    NamedTwice {
-        /// As it was named first.
-        first: String,
-        /// As it was named again.
-        second: String,
     },
     /// A pattern that can't be parsed.
     #[error("{}: not a valid pattern", line(.pattern))]
@@ -120,6 +138,12 @@ pub enum SourceError {
         expected: i64,
         /// How many were decoded.
         found: u64,
+    },
+    /// A file that became another while it was read.
+    #[error("{}: the file changed while it was read", line(.path))]
+    Changed {
+        /// The file.
+        path: String,
     },
     /// A stream that breaks off or can't be decompressed.
     #[error("{}: the {compression} stream is broken or cut short after line {after}: {}", line(.path), line(&.source.to_string()))]
@@ -311,12 +335,16 @@ impl SourceError {
         Some(match self {
             Self::NoInputs => "name files, folders or patterns, or `-` for JSON Lines on standard input".into(),
             Self::NotFound { .. } => "check the path; quote patterns so that the shell leaves them alone".into(),
+            Self::NoFiles { skipped: Some(skipped), .. } => skipped.clone(),
             Self::NoFiles { .. } => {
                 "known endings are .csv .tsv .parquet .pq .jsonl .ndjson .json, and .gz or .zst after those of text".into()
             }
             Self::UnknownFormat { .. } => "say it with --format: csv, parquet or jsonl".into(),
-            Self::NamedTwice { .. } => "name it once".into(),
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Self::DeadLink { .. } => "bring back what it leads to, or remove the link".into(),
+            Self::NoDedupedDocuments { .. } => {
+                "name the file in it that you mean, or let the run publish deduped_documents, too".into()
+            }
+            Self::Io { source, .. } | Self::Unreadable { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "check the permissions of the file and of the folders above it".into()
             }
             Self::ParquetStream { .. } => "save it to a file first".into(),
@@ -327,6 +355,7 @@ impl SourceError {
             Self::ParquetPage { .. } | Self::ParquetDecoder { .. } | Self::ParquetRows { .. } => {
                 "the file is damaged; fetch it again or leave it out".into()
             }
+            Self::Changed { .. } => "run again once nothing writes to it".into(),
             Self::Stream { compression: Compression::None, .. } => "read the file again or leave it out".into(),
             Self::Stream { compression, .. } => {
                 format!("check it with `{} -t`; fetch it again or leave it out", compression.tool())
@@ -377,7 +406,7 @@ impl SourceError {
 }
 
 /// A name on one line, whatever it contains.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     if text.chars().any(char::is_control) {
         text.chars()
             .flat_map(|c| {
@@ -414,6 +443,21 @@ fn io_reason(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file".into(),
         io::ErrorKind::PermissionDenied => "no permission to read it".into(),
         _ => line(&error.to_string()),
+    }
+}
+
+/// The other files that can't be read, a few of them by name.
+fn nor(others: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = others.iter().take(SHOWN).map(|name| line(name)).collect();
+    match others.len() {
+        0 => String::new(),
+        n if n <= SHOWN => format!("; nor can {} be read", names.join(", ")),
+        n => format!(
+            "; nor can {} and {} more be read",
+            names.join(", "),
+            n - SHOWN
+        ),
     }
 }
 

@@ -4,13 +4,17 @@
 //! binary values will be read as views, so that no column of a batch can overflow 32-bit offsets.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetStatisticsPolicy;
 
 use super::batch::{ColumnInfo, Kind};
 use super::columns::{self, Chosen, ROLES, Role};
@@ -19,14 +23,43 @@ use super::{BATCH_BYTES, BATCH_ROWS, SourceError};
 
 /// What the footer of a file says.
 pub(super) struct Footer {
-    pub(super) metadata: ArrowReaderMetadata,
+    pub(super) columns: Arc<Columns>,
+    pub(super) groups: Vec<Group>,
+    /// What the decoder needs, while somebody needs it or there is room.
+    metadata: Mutex<Option<ArrowReaderMetadata>>,
+    /// The row groups that are not yet read to their end.
+    left: AtomicUsize,
+}
+
+/// What a footer says of the columns.
+#[derive(PartialEq)]
+pub(super) struct Columns {
     pub(super) info: Arc<[ColumnInfo]>,
     pub(super) chosen: Chosen,
-    pub(super) groups: Vec<Group>,
+    /// The key-value metadata of the file, without the writer's own copy of the schema.
+    pub(super) metadata: HashMap<String, String>,
+    /// The metadata of each column.
+    pub(super) fields: Vec<HashMap<String, String>>,
+}
+
+/// How much metadata was kept from looking at footers to reading row groups. A few large files are
+/// parsed once; thousands of small ones are parsed again rather than held all at once.
+#[derive(Default)]
+pub(super) struct Room(AtomicUsize);
+
+impl Room {
+    const BYTES: usize = 32 << 20;
+
+    fn take(&self, bytes: usize) -> bool {
+        self.0
+            .fetch_add(bytes, Ordering::Relaxed)
+            .saturating_add(bytes)
+            <= Self::BYTES
+    }
 }
 
 /// A row group.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Group {
     pub(super) rows: u64,
     /// The rows of the file before it.
@@ -38,7 +71,7 @@ pub(super) struct Group {
 }
 
 /// Reads the footer and checks the columns.
-pub(super) fn read(file: &FileContext<'_>) -> Result<Footer, SourceError> {
+pub(super) fn read(file: &FileContext<'_>, room: &Room) -> Result<Footer, SourceError> {
     let path = file.name.to_string();
     let (plain, metadata, bytes) = load(file)?;
     let fields = plain.schema().fields();
@@ -69,7 +102,44 @@ pub(super) fn read(file: &FileContext<'_>) -> Result<Footer, SourceError> {
         // A nested column that merely has the usual name of an optional role.
         chosen[role as usize] = None;
     }
-    assemble(file, &plain, metadata, chosen, bytes)
+    let mut footer = assemble(file, &plain, metadata, chosen, bytes)?;
+    let held = footer
+        .metadata
+        .get_mut()
+        .unwrap_or_else(PoisonError::into_inner);
+    *held = held
+        .take()
+        .filter(|held| room.take(held.metadata().memory_size()));
+    Ok(footer)
+}
+
+impl Footer {
+    /// What the decoder needs, read again if it was let go.
+    pub(super) fn metadata(
+        &self,
+        file: &FileContext<'_>,
+    ) -> Result<ArrowReaderMetadata, SourceError> {
+        let mut held = self.metadata.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(metadata) = &*held {
+            return Ok(metadata.clone());
+        }
+        let (plain, metadata, bytes) = load(file)?;
+        let now = assemble(file, &plain, metadata.clone(), self.columns.chosen, bytes)?;
+        if now.groups != self.groups || now.columns != self.columns {
+            return Err(SourceError::Changed {
+                path: file.name.into(),
+            });
+        }
+        *held = Some(metadata.clone());
+        Ok(metadata)
+    }
+
+    /// A row group was read to its end; with the last one goes what the decoder needed.
+    pub(super) fn group_read(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *self.metadata.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
 }
 
 /// The metadata with the file's own types, the same with views for strings, and the file's size.
@@ -94,7 +164,12 @@ fn load(
         source,
     };
     let loaded = guard(|| {
-        let plain = ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new())?;
+        // Statistics are most of a footer, and nobody asks for them.
+        let options = ArrowReaderOptions::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        let plain = ArrowReaderMetadata::load(&handle, options)?;
         let hint = Schema::new(
             plain
                 .schema()
@@ -148,7 +223,10 @@ fn assemble(
             before,
             // Damaged sizes would make the sum meaningless; the file's size is the bound.
             bytes: (guard(|| group.compressed_size()).unwrap_or(0).max(0) as u64).min(bytes),
-            batch_rows: (BATCH_BYTES / average.max(1)).clamp(1, BATCH_ROWS),
+            // Decoders make room for a whole batch, however few rows there are.
+            batch_rows: (BATCH_BYTES / average.max(1))
+                .min(usize::try_from(rows).unwrap_or(BATCH_ROWS))
+                .clamp(1, BATCH_ROWS),
         });
         before = before.saturating_add(rows);
     }
@@ -159,25 +237,42 @@ fn assemble(
             "{all} rows in the file, but {before} in its row groups"
         ))));
     }
+    // Ids are integers, also where the writer made floats of them.
+    let made_integer =
+        chosen[Role::Id as usize].filter(|&column| fields[column].data_type().is_floating());
     let info = fields
         .iter()
         .enumerate()
         .map(|(column, field)| ColumnInfo {
             name: field.name().clone(),
-            kind: Kind::Arrow(match field.data_type() {
-                // Ids are integers, also where the writer made floats of them.
-                kind if kind.is_floating() && chosen[Role::Id as usize] == Some(column) => {
-                    DataType::Int64
-                }
-                kind => kind.clone(),
+            kind: Kind::Arrow(if made_integer == Some(column) {
+                DataType::Int64
+            } else {
+                field.data_type().clone()
             }),
         })
         .collect();
-    Ok(Footer {
-        metadata,
+    let mut pairs = plain.schema().metadata().clone();
+    pairs.remove(ARROW_SCHEMA_META_KEY);
+    let columns = Columns {
         info,
         chosen,
+        metadata: pairs,
+        fields: fields
+            .iter()
+            .enumerate()
+            .map(|(column, field)| match made_integer {
+                // What is said of floats need not hold of integers.
+                Some(id) if id == column => HashMap::new(),
+                _ => field.metadata().clone(),
+            })
+            .collect(),
+    };
+    Ok(Footer {
+        columns: Arc::new(columns),
+        left: AtomicUsize::new(groups.len()),
         groups,
+        metadata: Mutex::new(Some(metadata)),
     })
 }
 
@@ -254,21 +349,29 @@ fn fits(role: Role, kind: &DataType) -> (bool, &'static str) {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
     use super::super::parquet::{GroupReader, decode};
     use super::super::{ColumnNames, Format};
     use super::*;
 
-    /// Decodes every column of a file that need not have a text column; the rows, or the error.
-    fn decode_all(path: &std::path::Path) -> Result<u64, SourceError> {
-        let columns = ColumnNames::default();
-        let file = FileContext {
+    fn context<'a>(path: &'a std::path::Path, columns: &'a ColumnNames) -> FileContext<'a> {
+        FileContext {
             index: 0,
             name: "odd",
             path: Some(path),
             format: Format::Parquet,
-            columns: &columns,
+            columns,
             make_ids: true,
-        };
+        }
+    }
+
+    /// Decodes every column of a file that need not have a text column; the rows, or the error.
+    fn decode_all(path: &std::path::Path) -> Result<u64, SourceError> {
+        let columns = ColumnNames::default();
+        let file = context(path, &columns);
         let (plain, metadata, bytes) = load(&file)?;
         let footer = Arc::new(assemble(
             &file,
@@ -297,6 +400,56 @@ mod tests {
         assert_eq!(said, Err("decoding: true".into()));
         assert_eq!(guard(|| guard(is_decoding)), Ok(Ok(true)));
         assert!(!is_decoding());
+    }
+
+    fn file(rows: i32) -> Vec<u8> {
+        let ids = Int32Array::from_iter_values(0..rows);
+        let texts: StringArray = (0..rows).map(|row| Some(format!("text {row}"))).collect();
+        let batch = RecordBatch::try_from_iter([
+            ("id", Arc::new(ids) as ArrayRef),
+            ("text", Arc::new(texts)),
+        ])
+        .unwrap();
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(2))
+            .build();
+        let mut writer =
+            ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn metadata_is_let_go_and_had_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        std::fs::write(&path, file(6)).unwrap();
+        let columns = ColumnNames::default();
+        let file_context = context(&path, &columns);
+        let held = |footer: &Footer| footer.metadata.lock().unwrap().is_some();
+        assert!(held(&read(&file_context, &Room::default()).unwrap()));
+        let full = Room(AtomicUsize::new(Room::BYTES));
+        let footer = Arc::new(read(&file_context, &full).unwrap());
+        assert!(!held(&footer));
+        for group in 0..3 {
+            let mut reader = GroupReader::new(footer.clone(), group);
+            while let Some(rows) = reader.next(&file_context).unwrap() {
+                assert_eq!(decode(&file_context, &footer, rows).unwrap().len(), 1);
+                assert!(held(&footer));
+            }
+        }
+        assert!(!held(&footer));
+        // It is another file by now, with more rows, fewer, or none at all.
+        for bytes in [file(8), file(4), file(5), b"PAR1".to_vec(), Vec::new()] {
+            let whole = bytes.len() > 4;
+            std::fs::write(&path, bytes).unwrap();
+            let error = GroupReader::new(footer.clone(), 2)
+                .next(&file_context)
+                .err();
+            let changed = matches!(error, Some(SourceError::Changed { .. }));
+            assert_eq!(changed, whole, "{error:?}");
+            assert!(error.is_some());
+        }
     }
 
     /// Two rows of a gigabyte each.

@@ -1,9 +1,9 @@
 //! Reads CSV, Parquet and JSON Lines into one [`Table`] of documents.
 //!
-//! The story: [`Input::open`] turns names into files (`list`); [`Input::read`] cuts them into units
-//! and lets every thread of the pool fetch and decode (`read`): text files as `chunks` of whole
-//! records through `compress`, which `csv` and `jsonl` parse, and `parquet` by row groups. Each
-//! decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
+//! The story: [`Input::open`] turns names into files (`list`), with `notes` on what it skipped;
+//! [`Input::read`] cuts them into units and lets every thread of the pool fetch and decode (`read`):
+//! text files as `chunks` of whole records through `compress`, which `csv` and `jsonl` parse, and
+//! `parquet` by row groups. Each decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
 //! the end `schema` finds one type for each column over all files, `ids` checks or makes the ids and
 //! orders the documents by them, and `table` answers questions.
 //!
@@ -31,6 +31,7 @@ mod ids;
 mod jsonl;
 mod list;
 mod literals;
+mod notes;
 mod parquet;
 mod read;
 mod rows;
@@ -105,6 +106,8 @@ pub struct UnknownFormat(pub String);
 #[derive(Clone, Debug, Default)]
 pub struct SourceOptions {
     /// Files, folders (with all below them), patterns (`data/*.parquet`), or `-` for standard input.
+    /// The output folder of an earlier run stands for the documents that it kept; inside another
+    /// folder it is skipped.
     pub inputs: Vec<String>,
     /// The format of all of them. Default: each by the ending of its name; standard input as JSON Lines.
     pub format: Option<Format>,
@@ -117,6 +120,8 @@ pub struct SourceOptions {
     pub delimiter: Option<Delimiter>,
     /// What quotes mean in CSV files. Default: [`Quotes::Auto`].
     pub quotes: Quotes,
+    /// The folder that the run will write to: where it lies in an input folder, it is not read.
+    pub output: Option<PathBuf>,
 }
 
 /// One file to be read.
@@ -142,6 +147,7 @@ pub struct InputFile {
 #[derive(Clone, Debug)]
 pub struct Input {
     files: Vec<InputFile>,
+    notes: notes::Notes,
     columns: ColumnNames,
     make_ids: bool,
 }
@@ -149,11 +155,11 @@ pub struct Input {
 impl Input {
     /// Finds the files. What is in them is looked at by [`Input::read`].
     pub fn open(options: SourceOptions) -> Result<Self, SourceError> {
-        let mut files = list::expand(&options.inputs, options.format)?;
-        for file in &mut files {
+        let mut found = list::expand(&options.inputs, options.format, options.output.as_deref())?;
+        for file in &mut found.files {
             file.dialect = file.dialect.with(options.delimiter, options.quotes);
         }
-        if files.iter().all(|file| file.format != Format::Csv) {
+        if found.files.iter().all(|file| file.format != Format::Csv) {
             let option = match (options.delimiter, options.quotes) {
                 (Some(_), _) => Some("delimiter"),
                 (None, Quotes::Auto) => None,
@@ -164,7 +170,8 @@ impl Input {
             }
         }
         Ok(Self {
-            files,
+            files: found.files,
+            notes: found.notes,
             columns: options.columns,
             make_ids: options.make_ids,
         })

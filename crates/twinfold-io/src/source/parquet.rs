@@ -53,7 +53,7 @@ impl GroupReader {
             let handle = open(file)?;
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
                 handle,
-                self.footer.metadata.clone(),
+                self.footer.metadata(file)?,
             )
             .with_row_groups(vec![self.index])
             .with_batch_size(group.batch_rows);
@@ -103,7 +103,10 @@ impl GroupReader {
                 expected: group.rows as i64,
                 found: self.read,
             }),
-            _ => Ok(None),
+            _ => {
+                self.footer.group_read();
+                Ok(None)
+            }
         }
     }
 
@@ -138,10 +141,16 @@ fn pieces(file: &FileContext<'_>, footer: &Footer, rows: &Rows) -> Result<Vec<Pi
     let integers = integer_ids(file, footer, rows, &mut reasons)?;
     let rows = integers.as_ref().unwrap_or(rows);
     for role in ROLES {
-        let column = footer.chosen[role as usize];
+        let column = footer.columns.chosen[role as usize];
         roles.push(
             column
-                .map(|c| texts(rows.batch.column(c), &footer.info[c].name, &mut reasons))
+                .map(|c| {
+                    texts(
+                        rows.batch.column(c),
+                        &footer.columns.info[c].name,
+                        &mut reasons,
+                    )
+                })
                 .transpose()?,
         );
     }
@@ -175,10 +184,10 @@ fn integer_ids(
     reasons: &mut [Option<String>],
 ) -> Result<Option<Rows>, ArrowError> {
     let floats = |column: &usize| rows.batch.column(*column).data_type().is_floating();
-    let Some(column) = footer.chosen[Role::Id as usize].filter(floats) else {
+    let Some(column) = footer.columns.chosen[Role::Id as usize].filter(floats) else {
         return Ok(None);
     };
-    let name = &footer.info[column].name;
+    let name = &footer.columns.info[column].name;
     let integers = ids::integers(rows.batch.column(column), |row, value| {
         if !file.make_ids {
             reasons[row] = Some(ids::unusable(name, &value.to_string()));
@@ -238,7 +247,7 @@ fn piece(
     let records = reasons.len() as u64;
     let batch = Batch {
         file: file.index,
-        info: footer.info.clone(),
+        info: footer.columns.info.clone(),
         rows: batch.num_rows(),
         columns: batch.columns().to_vec(),
         roles: std::array::from_fn(|i| roles[i].take()),

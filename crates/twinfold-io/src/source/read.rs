@@ -6,6 +6,10 @@
 //! is none left it helps with one that isn't finished. So many files are read side by side, and one
 //! big file by all threads.
 //!
+//! A unit opens its file at its first step and closes it after its last, so no more files are open at
+//! a time than there are threads. What a footer says is looked at before, one file at a time for each
+//! thread; of it only the columns and the sizes of the row groups stay, but for a few files.
+//!
 //! Guarantee: what comes back is ordered by (file, unit, step), whatever the timing. After an error the
 //! units before it are still read to their end, so that it is always the first error that is reported.
 
@@ -14,9 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-use super::batch::{Batch, ColumnInfo};
+use super::batch::Batch;
 use super::columns::Role;
-use super::footer::{self, Footer};
+use super::footer::{self, Columns, Footer, Room};
 use super::parquet::GroupReader;
 use super::summary::Whole;
 use super::table::{FileHash, Table};
@@ -72,11 +76,14 @@ pub(super) fn run<T: Send>(
         })
         .collect();
     let footers: Vec<Option<Result<Footer, SourceError>>> = pool.install(|| {
-        let footer =
-            |file: &FileContext<'_>| (file.format == Format::Parquet).then(|| footer::read(file));
+        let room = Room::default();
+        let footer = |file: &FileContext<'_>| {
+            (file.format == Format::Parquet).then(|| footer::read(file, &room))
+        };
         files.par_iter().map(footer).collect()
     });
     let (mut slots, mut infos) = (Vec::new(), Vec::new());
+    let mut before: Option<Arc<Columns>> = None;
     let slot = |file, unit| Slot {
         file,
         state: Mutex::new((unit, 0)),
@@ -86,8 +93,13 @@ pub(super) fn run<T: Send>(
         infos.push(None);
         match footer.transpose()? {
             None => slots.push(slot(index, Unit::text())),
-            Some(footer) => {
-                infos[index] = Some(footer.info.clone());
+            Some(mut footer) => {
+                // Files of one kind share what is said of their columns.
+                match &before {
+                    Some(before) if *before == footer.columns => footer.columns = before.clone(),
+                    _ => before = Some(footer.columns.clone()),
+                }
+                infos[index] = Some(footer.columns.clone());
                 let footer = Arc::new(footer);
                 let groups: u64 = footer.groups.iter().map(|group| group.bytes).sum();
                 slots.extend(
@@ -174,6 +186,7 @@ impl<T: Send> Run<'_, T> {
                 }
             });
         if !matches!(fetched, Ok(Some(_))) {
+            guard.0 = Unit::Done;
             slot.done.store(true, Ordering::Release);
         }
         drop(guard);
@@ -216,7 +229,7 @@ impl<T: Send> Run<'_, T> {
     fn finish(
         self,
         pool: &rayon::ThreadPool,
-        infos: Vec<Option<Arc<[ColumnInfo]>>>,
+        infos: Vec<Option<Arc<Columns>>>,
     ) -> Result<(Table, Vec<T>), SourceError> {
         let mut found = self
             .found

@@ -16,9 +16,10 @@ use rayon::prelude::*;
 use super::batch::{Batch, Numbers, value};
 use super::columns::{ROLES, Role};
 use super::ids::{Document, Ids};
+use super::notes::Notes;
 use super::summary::Summary;
 use super::table::ColumnValue;
-use super::{SourceError, schema};
+use super::{InputFile, SourceError, schema};
 
 /// The documents of a table.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(super) struct Rows {
     batches: Vec<Held>,
     order: Vec<Document>,
     schema: SchemaRef,
+    notes: Notes,
 }
 
 #[derive(Debug)]
@@ -41,12 +43,13 @@ struct Held {
 impl Rows {
     /// Brings all batches to one schema. `made` is the name of the id column when ids were made.
     pub(super) fn new(
+        input: &[InputFile],
         files: &[Summary],
         batches: Vec<Batch>,
         ids: Ids,
         made: Option<String>,
     ) -> Result<Self, SourceError> {
-        let mut schema = schema::unify(files, &batches);
+        let (mut schema, notes) = schema::unify(input, files, &batches);
         let made = made.map(|name| {
             let mut fields: Vec<Field> = schema
                 .fields()
@@ -59,7 +62,7 @@ impl Rows {
                 Some(at) => fields[at] = field,
                 None => fields.insert(0, field),
             }
-            schema = Arc::new(Schema::new(fields));
+            schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
             at.unwrap_or(0)
         });
         let held = |(batch, ids): (Batch, StringViewArray)| {
@@ -97,7 +100,13 @@ impl Rows {
             batches: held.into_iter().collect::<Result<_, _>>()?,
             order: ids.order,
             schema,
+            notes,
         })
+    }
+
+    /// What became another type.
+    pub(super) fn notes(&self) -> Notes {
+        self.notes.clone()
     }
 
     pub(super) fn len(&self) -> usize {

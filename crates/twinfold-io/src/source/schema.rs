@@ -2,7 +2,8 @@
 //!
 //! Guarantee: both depend on the set of files only, not on their order. Files that agree keep their
 //! types and their order; numbers widen, kinds of strings become one, and what has nothing in common
-//! becomes text (JSON text for nested values). Integers that meet floats become floats.
+//! becomes text (JSON text for nested values). Integers that meet floats become floats. Each column
+//! that changes its type in some file is told as a note.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,50 +16,244 @@ use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_json::writer::{LineDelimited, WriterBuilder};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use super::InputFile;
 use super::batch::{Batch, ColumnInfo, Kind};
 use super::columns::ROLES;
+use super::footer::Columns;
+use super::notes::{About, Notes};
 use super::shape::{self, Shape};
 use super::summary::Summary;
 
-/// The columns of all files together, with their final types.
-pub(super) fn unify(files: &[Summary], batches: &[Batch]) -> SchemaRef {
-    let mut columns: BTreeMap<&str, (BTreeSet<DataType>, Option<Shape>)> = BTreeMap::new();
-    let infos = files
-        .iter()
-        .filter_map(|file| file.info.as_deref())
-        .chain(batches.iter().map(|batch| &*batch.info));
-    for ColumnInfo { name, kind } in infos.flatten() {
-        let (types, json) = columns.entry(name).or_default();
+/// What the files say of one column.
+#[derive(Default)]
+struct Column {
+    /// The types that files state, each with the first file that does.
+    types: BTreeMap<DataType, usize>,
+    /// What the values of a JSON key have in common, in each file.
+    shapes: BTreeMap<usize, Shape>,
+}
+
+impl Column {
+    fn add(&mut self, file: usize, kind: &Kind) {
         match kind {
             Kind::Arrow(kind) => {
-                types.insert(kind.clone());
+                if !self.types.contains_key(kind) {
+                    self.types.insert(kind.clone(), file);
+                }
             }
             Kind::Json { shape, .. } => {
-                *json = Some(json.take().unwrap_or(Shape::Null).join(shape.clone()))
+                let all = self.shapes.entry(file).or_insert(Shape::Null);
+                if all != shape {
+                    *all = std::mem::replace(all, Shape::Null).join(shape.clone());
+                }
             }
         }
     }
-    let kinds: HashMap<&str, DataType> = columns
-        .into_iter()
-        .map(|(name, (mut types, json))| {
-            match json {
-                // Keys that are always null say nothing, unless nobody says more.
-                Some(Shape::Null) if !types.is_empty() => {}
-                Some(shape) => {
-                    types.insert(shape.data_type());
-                }
-                None => {}
+
+    /// The shape of all JSON values.
+    fn shape(&self) -> Option<Shape> {
+        self.shapes.values().cloned().reduce(Shape::join)
+    }
+
+    /// The final type.
+    fn data_type(&self) -> DataType {
+        let mut types: BTreeSet<DataType> = self.types.keys().cloned().collect();
+        match self.shape() {
+            // Keys that are always null say nothing, unless nobody says more; nor do those that are
+            // `NaN`, where others are no floats.
+            Some(Shape::Null) if !types.is_empty() => {}
+            Some(Shape::Nan)
+                if types.iter().any(|kind| *kind != DataType::Null)
+                    && !types.iter().any(DataType::is_floating) => {}
+            Some(shape) => {
+                types.insert(shape.data_type());
             }
-            (name, common(&types))
-        })
+            None => {}
+        }
+        common(&types)
+    }
+
+    /// The note for a column whose values change their type in some file.
+    fn note(&self, name: &str, to: &DataType, files: &[InputFile]) -> Option<String> {
+        let nested = |shape| matches!(shape, Shape::List(_) | Shape::Object(_));
+        // Objects that lack some fields are the rule in JSON.
+        if self.types.is_empty() && !to.is_string() && self.shape().is_some_and(nested) {
+            return None;
+        }
+        let mut kinds: Vec<(String, usize)> = Vec::new();
+        let stated = self
+            .types
+            .iter()
+            .filter(|(kind, _)| **kind != DataType::Null)
+            .map(|(kind, file)| (said(kind), *file));
+        let shapes = self.shapes.iter().filter_map(|(file, shape)| match shape {
+            Shape::Null | Shape::Nan => None,
+            Shape::Mixed => Some(("of no one type".into(), *file)),
+            shape if shape.data_type() == DataType::Utf8 && *shape != Shape::Text => {
+                Some(("of values that no type holds".into(), *file))
+            }
+            shape => Some((said(&shape.data_type()), *file)),
+        });
+        for (kind, file) in stated.chain(shapes) {
+            if !kinds.iter().any(|(known, _)| *known == kind) {
+                kinds.push((kind, file));
+            }
+        }
+        if kinds.iter().all(|(kind, _)| *kind == said(to)) {
+            return None;
+        }
+        const SHOWN: usize = 4;
+        let mut text = format!("column `{name}` is ");
+        for (at, (kind, file)) in kinds.iter().take(SHOWN).enumerate() {
+            let file = &files[*file].name;
+            text.push_str(&format!(
+                "{}{kind} in {file}",
+                if at > 0 { ", " } else { "" }
+            ));
+        }
+        if kinds.len() > SHOWN {
+            text.push_str(&format!(", and of {} more types", kinds.len() - SHOWN));
+        }
+        text.push_str(&format!(": it is read as {}", said(to)));
+        Some(text)
+    }
+}
+
+/// A type in words that fit in a line. All strings are text, and all bytes binary.
+fn said(kind: &DataType) -> String {
+    const LONGEST: usize = 80;
+    match kind {
+        kind if kind.is_string() => "text".into(),
+        DataType::Dictionary(_, value) => said(value),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".into(),
+        kind => {
+            let text = kind.to_string();
+            match text.char_indices().nth(LONGEST) {
+                Some((end, _)) => format!("{}...", &text[..end]),
+                None => text,
+            }
+        }
+    }
+}
+
+/// The columns of all files together, with their final types, and the notes on those that differ.
+pub(super) fn unify(
+    input: &[InputFile],
+    files: &[Summary],
+    batches: &[Batch],
+) -> (SchemaRef, Notes) {
+    let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
+    let infos = (0..)
+        .zip(files)
+        .filter_map(|(file, summary)| Some((file, summary.info.as_deref()?)))
+        .chain(
+            batches
+                .iter()
+                .map(|batch| (batch.file as usize, &*batch.info)),
+        );
+    for (file, info) in infos {
+        for ColumnInfo { name, kind } in info {
+            columns.entry(name).or_default().add(file, kind);
+        }
+    }
+    let kinds: HashMap<&str, DataType> = columns
+        .iter()
+        .map(|(name, column)| (*name, column.data_type()))
         .collect();
     let names = order(files, kinds.keys().copied().collect());
-    Arc::new(Schema::new(
-        names
-            .into_iter()
-            .map(|name| Field::new(name, kinds[name].clone(), true))
-            .collect::<Vec<_>>(),
-    ))
+    let mut notes = Notes::default();
+    for name in &names {
+        if let Some(note) = columns[name].note(name, &kinds[name], input) {
+            notes.push(About::Widened, &note);
+        }
+    }
+    let metadata = Agreed::new(files, batches);
+    let fields: Vec<Field> = names
+        .into_iter()
+        .map(|name| {
+            let kind = &kinds[name];
+            Field::new(name, kind.clone(), true).with_metadata(metadata.of_column(name, kind))
+        })
+        .collect();
+    let schema = Schema::new_with_metadata(fields, metadata.of_schema());
+    (Arc::new(schema), notes)
+}
+
+/// The metadata on which all files agree. A CSV file or JSON Lines say nothing, which is to disagree:
+/// what was said of some rows need not hold of the others.
+struct Agreed<'a> {
+    /// What Parquet files say, each version once.
+    parquet: Vec<&'a Columns>,
+    /// The columns of other files; `None` when there is no other file.
+    others: Option<BTreeSet<&'a str>>,
+}
+
+impl<'a> Agreed<'a> {
+    fn new(files: &'a [Summary], batches: &'a [Batch]) -> Self {
+        let (mut parquet, mut others) = (Vec::<&Columns>::new(), None);
+        let mut other = |info: &'a [ColumnInfo]| {
+            let names = info.iter().map(|column| column.name.as_str());
+            others.get_or_insert_with(BTreeSet::new).extend(names);
+        };
+        for file in files {
+            match (&file.columns, &file.info) {
+                (Some(columns), _) => {
+                    if !parquet
+                        .last()
+                        .is_some_and(|last| std::ptr::eq(*last, &**columns))
+                    {
+                        parquet.push(columns);
+                    }
+                }
+                (None, Some(info)) => other(info),
+                (None, None) => {}
+            }
+        }
+        for batch in batches {
+            if files[batch.file as usize].json {
+                other(&batch.info);
+            }
+        }
+        Self { parquet, others }
+    }
+
+    fn of_schema(&self) -> HashMap<String, String> {
+        if self.others.is_some() {
+            return HashMap::new();
+        }
+        agreed(self.parquet.iter().map(|columns| &columns.metadata))
+    }
+
+    /// Of a column whose type is that of every file: what is said of one type need not hold of another.
+    fn of_column(&self, name: &str, kind: &DataType) -> HashMap<String, String> {
+        if self
+            .others
+            .as_ref()
+            .is_some_and(|others| others.contains(name))
+        {
+            return HashMap::new();
+        }
+        let said = self.parquet.iter().filter_map(|columns| {
+            let at = columns.info.iter().position(|column| column.name == name)?;
+            Some((&columns.info[at].kind, &columns.fields[at]))
+        });
+        let same = |found: &Kind| matches!(found, Kind::Arrow(found) if found == kind);
+        if !said.clone().all(|(kind, _)| same(kind)) {
+            return HashMap::new();
+        }
+        agreed(said.map(|(_, metadata)| metadata))
+    }
+}
+
+/// The pairs that are in all.
+fn agreed<'a>(
+    mut all: impl Iterator<Item = &'a HashMap<String, String>>,
+) -> HashMap<String, String> {
+    let mut same = all.next().cloned().unwrap_or_default();
+    for other in all {
+        same.retain(|key, value| other.get(key) == Some(value));
+    }
+    same
 }
 
 fn order<'a>(files: &'a [Summary], all: BTreeSet<&'a str>) -> Vec<&'a str> {
@@ -214,8 +409,34 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
             Ok(array) => views(&array),
             Err(_) => formatted(array),
         },
-        kind if kind.is_nested() => json(array).or_else(|_| formatted(array)),
+        kind if kind.is_nested() => {
+            let utc = in_utc(kind);
+            let array = if utc == *kind {
+                array
+            } else {
+                &strict(array, &utc)?
+            };
+            json(array).or_else(|_| formatted(array))
+        }
         _ => formatted(array),
+    }
+}
+
+/// A nested type with every time in UTC: names of zones are not known to what makes text of them.
+fn in_utc(kind: &DataType) -> DataType {
+    use DataType::*;
+    let field = |field: &Arc<Field>| {
+        let kind = in_utc(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(kind))
+    };
+    match kind {
+        Timestamp(unit, Some(_)) => Timestamp(*unit, Some("+00:00".into())),
+        List(item) => List(field(item)),
+        LargeList(item) => LargeList(field(item)),
+        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
+        Struct(fields) => Struct(fields.iter().map(field).collect()),
+        Map(entries, sorted) => Map(field(entries), *sorted),
+        other => other.clone(),
     }
 }
 

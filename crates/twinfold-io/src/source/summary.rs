@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::batch::ColumnInfo;
 use super::columns::{ROLES, Role};
+use super::footer::Columns;
 use super::unit::{FileContext, KeysSeen, Piece};
 use super::{Format, SourceError};
 
@@ -18,11 +19,14 @@ pub(super) struct Summary {
     /// The name chosen for each role.
     pub(super) chosen: [Option<String>; ROLES.len()],
     pub(super) json: bool,
+    /// What a Parquet file says beside the types.
+    pub(super) columns: Option<Arc<Columns>>,
 }
 
 /// A file while its pieces are put together.
 pub(super) struct Whole<'f> {
     file: &'f FileContext<'f>,
+    columns: Option<Arc<Columns>>,
     info: Option<Arc<[ColumnInfo]>>,
     records: u64,
     keys: KeysSeen,
@@ -32,10 +36,11 @@ pub(super) struct Whole<'f> {
 }
 
 impl<'f> Whole<'f> {
-    pub(super) fn new(file: &'f FileContext<'f>, info: Option<Arc<[ColumnInfo]>>) -> Self {
+    pub(super) fn new(file: &'f FileContext<'f>, columns: Option<Arc<Columns>>) -> Self {
         Self {
             file,
-            info,
+            info: columns.as_ref().map(|columns| columns.info.clone()),
+            columns,
             records: 0,
             keys: KeysSeen::default(),
             names: BTreeSet::new(),
@@ -123,6 +128,7 @@ impl<'f> Whole<'f> {
             info: self.info,
             chosen,
             json,
+            columns: self.columns,
         })
     }
 }

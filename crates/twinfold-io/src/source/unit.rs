@@ -72,6 +72,8 @@ pub(super) enum Unit {
     Group(GroupReader),
     /// A Parquet file for its hash, and how many of its bytes its row groups tell.
     Hash(u64),
+    /// One that was read: whatever it held open is closed.
+    Done,
 }
 
 /// Raw work, fetched in order and decoded in any.
@@ -159,6 +161,7 @@ impl Unit {
                 told(size.saturating_sub(*groups));
                 Ok(Next::End(Some((size, sha256))))
             }
+            Self::Done => Ok(Next::End(None)),
         }
     }
 }

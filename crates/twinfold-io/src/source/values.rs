@@ -1,14 +1,13 @@
 //! The values of one JSON key in a batch, built up in the narrowest form that holds them.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, StringViewArray, new_null_array};
 use arrow_schema::DataType;
 
-use super::batch::Kind;
+use super::batch::{Kind, shrunk};
 use super::shape::{self, Integers, Length, Shape};
 
 /// One JSON value, as far as it is looked at.
@@ -110,10 +109,10 @@ impl Column {
     fn change(&mut self, value: &Value<'_>) {
         let old = std::mem::replace(&mut self.form, Form::Null);
         self.form = match (old, value) {
-            (Form::Null, Value::Bool(_)) => Form::Bool(BooleanBuilder::new()),
-            (Form::Null, Value::Int(_)) => Form::Int(Int64Builder::new()),
-            (Form::Null, Value::Text(_)) => Form::Text(StringViewBuilder::new()),
-            (Form::Null, _) => Form::Raw(StringViewBuilder::new(), Shape::Null),
+            (Form::Null, Value::Bool(_)) => Form::Bool(BooleanBuilder::with_capacity(0)),
+            (Form::Null, Value::Int(_)) => Form::Int(Int64Builder::with_capacity(0)),
+            (Form::Null, Value::Text(_)) => Form::Text(StringViewBuilder::with_capacity(0)),
+            (Form::Null, _) => Form::Raw(StringViewBuilder::with_capacity(0), Shape::Null),
             (old, _) => {
                 let (kind, array) = Self {
                     form: old,
@@ -155,17 +154,17 @@ impl Column {
                 false,
                 new_null_array(&DataType::Utf8View, rows),
             ),
-            Form::Bool(mut builder) => (Shape::Bool, false, Arc::new(builder.finish())),
+            Form::Bool(mut builder) => (Shape::Bool, false, shrunk(builder.finish())),
             Form::Int(mut builder) => {
                 let array = builder.finish();
                 let integers = Integers {
                     negative: array.iter().flatten().any(|value| value < 0),
                     longest: Length::Signed,
                 };
-                (Shape::Int(integers), false, Arc::new(array))
+                (Shape::Int(integers), false, shrunk(array))
             }
-            Form::Text(mut builder) => (Shape::Text, false, Arc::new(builder.finish())),
-            Form::Raw(mut builder, shape) => (shape, true, Arc::new(builder.finish())),
+            Form::Text(mut builder) => (Shape::Text, false, shrunk(builder.finish())),
+            Form::Raw(mut builder, shape) => (shape, true, shrunk(builder.finish())),
         };
         (Kind::Json { shape, raw }, array)
     }

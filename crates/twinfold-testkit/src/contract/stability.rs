@@ -111,7 +111,9 @@ fn out_of_order(case: &Case, random: &mut Random) -> Outcome {
         }
         batches.push(batch);
     }
-    let sets = ShingleSets::new(batches, documents, |document| origin[document.index()]);
+    let sets = ShingleSets::new(&case.config, batches, documents, |document| {
+        origin[document.index()]
+    });
     let options = Options {
         list_rejected: true,
     };

@@ -21,6 +21,10 @@
 //! Order and identity are one 64-bit key, six bits of frequency above 58 bits of hash. Two shingles
 //! may share a key; sets are then multisets of keys, for which the argument holds word by word.
 //!
+//! The index is built for a block of sets at a time, so that neither it nor what is looked up in it
+//! outgrows the caches by much, or the memory of a run that is bounded. Where blocks end depends on
+//! nothing but the sets.
+//!
 //! What a probe meets is filtered by length, then by position: at the first shared element of the
 //! order, which is the first that a walk along the order meets, one plus the shorter rest bounds the
 //! overlap. Then the sets are merged, with an early end. A pair is looked at once, however many
@@ -33,7 +37,6 @@
 //! Cost: linear in the elements for counting and choosing prefixes, then one step for each pair of a
 //! probe and a posting of one key.
 
-use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
@@ -42,6 +45,7 @@ use super::{CandidateGenerator, Guarantee, JoinEdges, JoinRequest, Joined, Membe
 use crate::edges;
 use crate::graph::UnionFind;
 use crate::sets::ShingleSets;
+use crate::tally::Frequencies;
 use crate::threshold::Threshold;
 
 /// The lossless generator over the classes of a corpus.
@@ -51,255 +55,338 @@ pub struct LosslessGenerator {
     /// Classes by the length of their sets; what follows is in this order.
     by_length: Vec<u32>,
     lengths: Vec<u32>,
-    probes: Probes,
-    postings: Postings,
+    blocks: Vec<Block>,
     slots: Slots,
 }
 
 /// What each set probes with: its keys that more than one set may have, ascending.
 #[derive(Debug)]
-struct Probes {
+struct Prefixes {
     starts: Vec<usize>,
     keys: Vec<u64>,
     /// How many elements stand before the first of them in the order.
     skipped: Vec<u32>,
+    /// How many of them the set is found by.
+    found_by: Vec<u32>,
+}
+
+/// The index of a block of sets, and what each set meets in it.
+#[derive(Debug)]
+struct Block {
+    /// The first set that is indexed; no set before it has a partner here.
+    first: u32,
+    /// Where the hits of each set from the first on end.
+    hit_ends: Vec<usize>,
+    hits: Vec<Hit>,
+    /// List after list; within a list in the order of the sets.
+    postings: Vec<Posting>,
+}
+
+/// A list of postings that a set meets.
+#[derive(Clone, Copy, Debug)]
+struct Hit {
+    start: u32,
+    /// The postings of sets before the one that meets them.
+    earlier: u32,
+    /// The elements of the set that stand before the list's key in the order.
+    position: u32,
 }
 
 /// A set that can be found by a key.
 #[derive(Clone, Copy, Debug)]
 struct Posting {
-    key: u64,
     set: u32,
     /// The elements of the set that stand before the key in the order.
     position: u32,
 }
 
-/// Postings in buckets of mixed key bits; within a bucket in the order of the sets.
-#[derive(Debug)]
-struct Postings {
-    shift: u32,
-    starts: Vec<u32>,
-    entries: Vec<Posting>,
-}
-
 impl LosslessGenerator {
     /// Chooses the prefixes of all sets and indexes them.
     pub fn new(threshold: Threshold, sets: &ShingleSets) -> Self {
-        let mut by_length: Vec<u32> = (0..sets.classes() as u32).collect();
-        by_length.par_sort_unstable_by_key(|&class| (sets.set(class).len(), class));
-        let lengths: Vec<u32> = by_length
-            .iter()
-            .map(|&class| sets.set(class).len() as u32)
+        Self::with_blocks(threshold, sets, BLOCK)
+    }
+
+    fn with_blocks(threshold: Threshold, sets: &ShingleSets, block: usize) -> Self {
+        let classes = 0..sets.classes() as u32;
+        let mut by_length: Vec<(u32, u32)> = classes
+            .clone()
+            .into_par_iter()
+            .map(|class| (sets.set(class).len() as u32, class))
             .collect();
-        let frequencies = Frequencies::new(sets);
-        let (probes, entries) = prefixes(threshold, sets, &by_length, &frequencies);
+        by_length.par_sort_unstable();
+        let (lengths, by_length): (Vec<u32>, Vec<u32>) = by_length.into_iter().unzip();
+        let elements = lengths.iter().map(|&length| length as usize).sum();
+        let rows = classes.into_par_iter().map(|class| sets.set(class));
+        let frequencies = Frequencies::new(elements, rows);
+        let prefixes = Prefixes::new(threshold, sets, &by_length, &frequencies);
         drop(frequencies);
-        let postings = Postings::new(entries);
         let mut generator = Self {
             threshold,
             by_length,
             lengths,
-            probes,
-            postings,
+            blocks: Vec::new(),
             slots: Slots::default(),
         };
-        generator.slots = generator.count_slots(sets);
+        generator.index(sets, &prefixes, block);
         generator
     }
 
-    /// An upper bound of the pairs that the join will look at: every probe with every posting of
-    /// its key, the length filter and repeats not taken off.
-    fn count_slots(&self, sets: &ShingleSets) -> Slots {
-        let weight = |set: u32| sets.members(self.by_length[set as usize]).len() as u64;
-        let (slots, work) = (0..self.by_length.len() as u32)
-            .into_par_iter()
-            .map(|set| {
-                let (mut slots, mut work) = (0u128, 0u64);
-                for &key in self.probes.of(set) {
-                    let list = self.postings.list(key);
-                    let earlier = list.partition_point(|posting| posting.set < set);
-                    work += earlier as u64;
-                    for posting in &list[..earlier] {
-                        slots += u128::from(weight(set)) * u128::from(weight(posting.set));
-                    }
-                }
-                (slots, work)
-            })
-            .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let total = slots + u128::from(edges::pairs_within_classes(sets));
-        Slots {
-            slots: total.try_into().unwrap_or(u64::MAX),
-            work,
-            shared_keys: self.postings.lists() as u64,
-            largest: None,
-        }
-    }
-}
-
-/// How many sets have an element, about.
-struct Frequencies {
-    shift: u32,
-    counts: Vec<u8>,
-}
-
-impl Frequencies {
-    /// Counts every element of every set. The threads share out the range of hashes, so that the
-    /// counts are the same for any number of them.
-    fn new(sets: &ShingleSets) -> Self {
-        /// Counters for each element: more make fewer strangers share one.
-        const SPREAD: usize = 4;
-        let elements: usize = (0..sets.classes() as u32)
-            .map(|class| sets.set(class).len())
-            .sum();
-        let bits = (elements.max(1) * SPREAD)
-            .next_power_of_two()
-            .ilog2()
-            .clamp(6, 36);
-        let shift = 64 - bits;
-        let mut counts = vec![0u8; 1 << bits];
-        let part = counts
-            .len()
-            .div_ceil(rayon::current_num_threads().next_power_of_two());
-        counts
-            .par_chunks_mut(part)
-            .enumerate()
-            .for_each(|(number, counts)| {
-                let first = number * part;
-                let slot = |hash: u64| (hash >> shift) as usize;
-                for class in 0..sets.classes() as u32 {
-                    let set = sets.set(class);
-                    let start = set.partition_point(|&hash| slot(hash) < first);
-                    for &hash in &set[start..] {
-                        match counts.get_mut(slot(hash) - first) {
-                            Some(count) => *count = count.saturating_add(1),
-                            None => break,
-                        }
-                    }
-                }
+    /// Indexes all sets, block by block, and counts what the join will look at: an upper bound,
+    /// every probe with every posting of its key, the length filter and repeats not taken off.
+    fn index(&mut self, sets: &ShingleSets, prefixes: &Prefixes, block: usize) {
+        let weights: Vec<u64> = self
+            .by_length
+            .iter()
+            .map(|&class| sets.members(class).len() as u64)
+            .collect();
+        let mut total = u128::from(edges::pairs_within_classes(sets));
+        let mut first = 0;
+        while (first as usize) < self.lengths.len() {
+            let end = prefixes.block_end(first, block);
+            // The sets from here on are too long for any partner in the block.
+            let longest = self.lengths[end as usize - 1] as usize;
+            let last = self.lengths.partition_point(|&length| {
+                self.threshold.least_overlap(length as usize) <= longest
             });
-        Self { shift, counts }
-    }
-
-    fn of(&self, hash: u64) -> u8 {
-        self.counts[(hash >> self.shift) as usize]
+            let index = Index::new(prefixes, first..end);
+            let (block, slots) = index.meet(prefixes, first..last as u32, &weights);
+            total += slots;
+            self.slots.shared_keys += index.lists;
+            self.slots.work += block
+                .hits
+                .iter()
+                .map(|hit| u64::from(hit.earlier))
+                .sum::<u64>();
+            if !block.hits.is_empty() {
+                self.blocks.push(block);
+            }
+            first = end;
+        }
+        self.slots.slots = total.try_into().unwrap_or(u64::MAX);
     }
 }
 
 /// The place of a shingle in the order, and its identity: see the head of the module.
-fn key(frequency: u8, hash: u64) -> u64 {
-    /// Up to here each frequency is a level of its own, above there are eight to an octave.
-    const FINE: u32 = 16;
-    let frequency = u32::from(frequency);
-    let level = if frequency < FINE {
-        frequency
-    } else {
-        let octave = frequency.ilog2();
-        FINE + (octave - 4) * 8 + ((frequency >> (octave - 3)) & 7)
-    };
+fn key(level: u8, hash: u64) -> u64 {
     u64::from(level) << 58 | hash >> 6
 }
 
-/// The prefixes that sets probe with, and the postings of those that they are found by.
-fn prefixes(
-    threshold: Threshold,
-    sets: &ShingleSets,
-    by_length: &[u32],
-    frequencies: &Frequencies,
-) -> (Probes, Vec<Posting>) {
-    /// Sets of a task.
-    const SETS: usize = 512;
-    #[derive(Default)]
-    struct Part {
-        counts: Vec<u32>,
-        skipped: Vec<u32>,
-        keys: Vec<u64>,
-        postings: Vec<Posting>,
+/// The level of each approximate frequency: its leading digits, so that six bits hold it. Level 0 is
+/// for elements that no other set has.
+const LEVELS: [u8; 256] = {
+    /// Up to here each frequency is a level of its own, above there are eight to an octave.
+    const FINE: u32 = 16;
+    let mut levels = [0; 256];
+    let mut frequency = 2u32;
+    while frequency < 256 {
+        levels[frequency as usize] = if frequency < FINE {
+            frequency as u8
+        } else {
+            let octave = frequency.ilog2();
+            (FINE + (octave - 4) * 8 + ((frequency >> (octave - 3)) & 7)) as u8
+        };
+        frequency += 1;
     }
-    let parts: Vec<Part> = by_length
-        .par_chunks(SETS)
-        .enumerate()
-        .map(|(number, classes)| {
-            let mut part = Part::default();
-            let mut keys: Vec<u64> = Vec::new();
-            for (set, &class) in ((number * SETS) as u32..).zip(classes) {
-                let elements = sets.set(class);
-                let length = elements.len();
-                let probe = length - least_overlap(threshold, length) + 1;
-                let index = length - threshold.overlap_needed(length, length) + 1;
-                keys.clear();
-                keys.extend(elements.iter().filter_map(|&hash| {
-                    let frequency = frequencies.of(hash);
-                    (frequency > 1).then(|| key(frequency, hash))
-                }));
-                // The others have no other set, and come first in the order.
-                let alone = length - keys.len();
-                let wanted = probe.saturating_sub(alone);
-                if wanted < keys.len() && wanted > 0 {
-                    keys.select_nth_unstable(wanted - 1);
+    levels
+};
+
+/// One more than the highest level.
+const LEVEL_COUNT: usize = 64;
+
+impl Prefixes {
+    fn new(
+        threshold: Threshold,
+        sets: &ShingleSets,
+        by_length: &[u32],
+        frequencies: &Frequencies,
+    ) -> Self {
+        /// Sets of a task.
+        const SETS: usize = 512;
+        #[derive(Default)]
+        struct Part {
+            counts: Vec<u32>,
+            skipped: Vec<u32>,
+            found_by: Vec<u32>,
+            keys: Vec<u64>,
+        }
+        let parts: Vec<Part> = by_length
+            .par_chunks(SETS)
+            .map(|classes| {
+                let mut part = Part::default();
+                let mut levels: Vec<u8> = Vec::new();
+                for &class in classes {
+                    let elements = sets.set(class);
+                    let length = elements.len();
+                    let probe = length - threshold.least_overlap(length) + 1;
+                    let index = length - threshold.overlap_needed(length, length) + 1;
+                    let before = part.keys.len();
+                    let alone =
+                        append_prefix(elements, frequencies, probe, &mut levels, &mut part.keys);
+                    let count = part.keys.len() - before;
+                    part.counts.push(count as u32);
+                    part.skipped.push(alone as u32);
+                    part.found_by
+                        .push(index.saturating_sub(alone).min(count) as u32);
                 }
-                keys.truncate(wanted);
-                keys.sort_unstable();
-                let found_by = index.saturating_sub(alone).min(keys.len());
-                part.postings.extend(
-                    keys[..found_by]
-                        .iter()
-                        .zip(alone as u32..)
-                        .map(|(&key, position)| Posting { key, set, position }),
-                );
-                part.counts.push(keys.len() as u32);
-                part.skipped.push(alone as u32);
-                part.keys.extend_from_slice(&keys);
-            }
-            part
-        })
-        .collect();
-    let mut probes = Probes {
-        starts: vec![0],
-        keys: Vec::new(),
-        skipped: Vec::new(),
-    };
-    let mut postings = Vec::with_capacity(parts.iter().map(|part| part.postings.len()).sum());
-    probes
-        .keys
-        .reserve(parts.iter().map(|part| part.keys.len()).sum());
-    for mut part in parts {
-        let mut end = probes.keys.len();
-        probes.starts.extend(part.counts.iter().map(|&count| {
-            end += count as usize;
-            end
-        }));
-        probes.keys.append(&mut part.keys);
-        probes.skipped.append(&mut part.skipped);
-        postings.append(&mut part.postings);
+                part
+            })
+            .collect();
+        let mut all = Self {
+            starts: Vec::with_capacity(by_length.len() + 1),
+            keys: Vec::with_capacity(parts.iter().map(|part| part.keys.len()).sum()),
+            skipped: Vec::with_capacity(by_length.len()),
+            found_by: Vec::with_capacity(by_length.len()),
+        };
+        all.starts.push(0);
+        for mut part in parts {
+            let mut end = all.keys.len();
+            all.starts.extend(part.counts.iter().map(|&count| {
+                end += count as usize;
+                end
+            }));
+            all.keys.append(&mut part.keys);
+            all.skipped.append(&mut part.skipped);
+            all.found_by.append(&mut part.found_by);
+        }
+        all
     }
-    (probes, postings)
-}
 
-/// The least number of elements that a set of `length` shares with any partner: `ceil(t * length)`.
-fn least_overlap(threshold: Threshold, length: usize) -> usize {
-    let numerator = u128::from(threshold.numerator()) * length as u128;
-    numerator.div_ceil(u128::from(threshold.denominator())) as usize
-}
-
-impl Probes {
-    fn of(&self, set: u32) -> &[u64] {
+    fn keys(&self, set: u32) -> &[u64] {
         &self.keys[self.starts[set as usize]..self.starts[set as usize + 1]]
     }
+
+    /// The end of a block that begins with `first`: it has up to `postings`, or one set.
+    fn block_end(&self, first: u32, postings: usize) -> u32 {
+        let mut end = first as usize;
+        let mut total = 0;
+        while end < self.found_by.len() {
+            total += self.found_by[end] as usize;
+            if total > postings && end > first as usize {
+                break;
+            }
+            end += 1;
+        }
+        end as u32
+    }
 }
 
-impl Postings {
-    fn new(mut entries: Vec<Posting>) -> Self {
-        entries.par_sort_unstable_by_key(|posting| (posting.key << 6, posting.key, posting.set));
-        let bits = entries
-            .len()
-            .max(1)
-            .next_power_of_two()
-            .ilog2()
-            .clamp(1, 30);
+/// Appends the keys of those of the first `prefix` elements in the order that another set may have,
+/// ascending, to `keys`; returns how many elements no other set has. Elements come in the order of
+/// their hashes, so a counting sort by level is all that it takes.
+fn append_prefix(
+    elements: &[u64],
+    frequencies: &Frequencies,
+    prefix: usize,
+    levels: &mut Vec<u8>,
+    keys: &mut Vec<u64>,
+) -> usize {
+    let mut counts = [0usize; LEVEL_COUNT];
+    levels.clear();
+    levels.extend(elements.iter().map(|&hash| {
+        let level = LEVELS[usize::from(frequencies.of(hash))];
+        counts[usize::from(level)] += 1;
+        level
+    }));
+    let alone = counts[0];
+    // Where the next key of each level goes, and where those of the level end.
+    let mut wanted = prefix.saturating_sub(alone);
+    let mut next = [0usize; LEVEL_COUNT];
+    let mut ends = [0usize; LEVEL_COUNT];
+    let mut end = keys.len();
+    for level in 1..LEVEL_COUNT {
+        next[level] = end;
+        let taken = counts[level].min(wanted);
+        wanted -= taken;
+        end += taken;
+        ends[level] = end;
+    }
+    if end == keys.len() {
+        return alone;
+    }
+    keys.resize(end, 0);
+    for (&hash, &level) in elements.iter().zip(&*levels) {
+        let at = &mut next[usize::from(level)];
+        if *at < ends[usize::from(level)] {
+            keys[*at] = key(level, hash);
+            *at += 1;
+        }
+    }
+    alone
+}
+
+/// The postings of a block of sets by key.
+struct Index {
+    shift: u32,
+    /// Where the entries of each bucket of keys begin.
+    starts: Vec<u32>,
+    entries: Vec<Entry>,
+    /// The number of keys.
+    lists: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    /// The key with its hash in front, which is spread evenly.
+    turned: u64,
+    set: u32,
+    position: u32,
+}
+
+/// A key with its hash in front.
+fn turn(key: u64) -> u64 {
+    key.rotate_left(6)
+}
+
+impl Index {
+    fn new(prefixes: &Prefixes, block: std::ops::Range<u32>) -> Self {
+        /// The leading bits by which entries are parted, so that each part fits in a cache.
+        const PARTS: u32 = 8;
+        let part_of = |turned: u64| (turned >> (64 - PARTS)) as usize;
+        let entries = || {
+            block.clone().flat_map(|set| {
+                let keys = &prefixes.keys(set)[..prefixes.found_by[set as usize] as usize];
+                keys.iter()
+                    .zip(prefixes.skipped[set as usize]..)
+                    .map(move |(&key, position)| Entry {
+                        turned: turn(key),
+                        set,
+                        position,
+                    })
+            })
+        };
+        let mut next = [0usize; (1 << PARTS) + 1];
+        for entry in entries() {
+            next[part_of(entry.turned) + 1] += 1;
+        }
+        for part in 1..next.len() {
+            next[part] += next[part - 1];
+        }
+        let ends = next;
+        let mut parted = vec![Entry::default(); ends[1 << PARTS]];
+        for entry in entries() {
+            let at = &mut next[part_of(entry.turned)];
+            parted[*at] = entry;
+            *at += 1;
+        }
+        let mut rest = &mut parted[..];
+        let mut parts = Vec::with_capacity(1 << PARTS);
+        for part in 0..1 << PARTS {
+            let (now, later) = rest.split_at_mut(ends[part + 1] - ends[part]);
+            parts.push(now);
+            rest = later;
+        }
+        let lists = parts
+            .into_par_iter()
+            .map(|part| {
+                part.sort_unstable_by_key(|entry| (entry.turned, entry.set));
+                part.chunk_by(|a, b| a.turned == b.turned).count() as u64
+            })
+            .sum();
+        let bits = parted.len().max(1).next_power_of_two().ilog2().clamp(1, 30);
         let shift = 64 - bits;
         let mut starts = vec![0u32; (1 << bits) + 1];
-        for posting in &entries {
-            starts[((posting.key << 6) >> shift) as usize + 1] += 1;
+        for entry in &parted {
+            starts[(entry.turned >> shift) as usize + 1] += 1;
         }
         for bucket in 1..starts.len() {
             starts[bucket] += starts[bucket - 1];
@@ -307,33 +394,128 @@ impl Postings {
         Self {
             shift,
             starts,
-            entries,
+            entries: parted,
+            lists,
         }
     }
 
-    /// The postings of a key, in the order of their sets.
-    fn list(&self, key: u64) -> &[Posting] {
-        &self.entries[self.range(key)]
+    /// Where the entries of a key begin, and how many of them are of sets before `set`.
+    fn earlier(&self, key: u64, set: u32) -> (u32, u32) {
+        /// Buckets up to this long are searched from the front.
+        const SHORT: usize = 16;
+        let turned = turn(key);
+        let bucket = (turned >> self.shift) as usize;
+        let start = self.starts[bucket];
+        let bucket = &self.entries[start as usize..self.starts[bucket + 1] as usize];
+        let before = |at: (u64, u32)| {
+            let is_before = |entry: &Entry| (entry.turned, entry.set) < at;
+            if bucket.len() <= SHORT {
+                bucket.iter().take_while(|entry| is_before(entry)).count()
+            } else {
+                bucket.partition_point(is_before)
+            }
+        };
+        let first = before((turned, 0));
+        let earlier = before((turned, set)) - first;
+        (start + first as u32, earlier as u32)
     }
 
-    fn range(&self, key: u64) -> Range<usize> {
-        let bucket = ((key << 6) >> self.shift) as usize;
-        let start = self.starts[bucket] as usize;
-        let bucket = &self.entries[start..self.starts[bucket + 1] as usize];
-        // Most buckets hold one key; the order within is by hash bits, then key.
-        let place = |posting: &Posting| (posting.key << 6, posting.key);
-        let first = bucket.partition_point(|posting| place(posting) < (key << 6, key));
-        let count = bucket[first..].partition_point(|posting| posting.key == key);
-        start + first..start + first + count
-    }
-
-    /// The number of keys.
-    fn lists(&self) -> usize {
-        self.entries.chunk_by(|a, b| a.key == b.key).count()
+    /// What each of the `sets` meets among the sets before it, and how many pairs of documents
+    /// that is, `weights` giving the documents of each set.
+    fn meet(
+        &self,
+        prefixes: &Prefixes,
+        sets: std::ops::Range<u32>,
+        weights: &[u64],
+    ) -> (Block, u128) {
+        /// Sets of a task.
+        const SETS: u32 = 1024;
+        // How many documents the entries up to each one stand for.
+        let mut sums = Vec::with_capacity(self.entries.len() + 1);
+        sums.push(0u64);
+        for entry in &self.entries {
+            sums.push(sums[sums.len() - 1] + weights[entry.set as usize]);
+        }
+        let tasks: Vec<u32> = sets.clone().step_by(SETS as usize).collect();
+        let parts: Vec<(Vec<u32>, Vec<Hit>, u128)> = tasks
+            .into_par_iter()
+            .map(|first| {
+                let (mut counts, mut hits, mut slots) = (Vec::new(), Vec::new(), 0u128);
+                for set in first..(first + SETS).min(sets.end) {
+                    let before = hits.len();
+                    let mut documents = 0;
+                    for (&key, position) in prefixes
+                        .keys(set)
+                        .iter()
+                        .zip(prefixes.skipped[set as usize]..)
+                    {
+                        let (start, earlier) = self.earlier(key, set);
+                        if earlier > 0 {
+                            documents += sums[(start + earlier) as usize] - sums[start as usize];
+                            hits.push(Hit {
+                                start,
+                                earlier,
+                                position,
+                            });
+                        }
+                    }
+                    slots += u128::from(documents) * u128::from(weights[set as usize]);
+                    counts.push((hits.len() - before) as u32);
+                }
+                (counts, hits, slots)
+            })
+            .collect();
+        let mut block = Block {
+            first: sets.start,
+            hit_ends: Vec::with_capacity(sets.len()),
+            hits: Vec::with_capacity(parts.iter().map(|part| part.1.len()).sum()),
+            postings: Vec::new(),
+        };
+        let mut total = 0;
+        for (counts, mut hits, slots) in parts {
+            let mut end = block.hits.len();
+            block.hit_ends.extend(counts.iter().map(|&count| {
+                end += count as usize;
+                end
+            }));
+            block.hits.append(&mut hits);
+            total += slots;
+        }
+        block.postings = self
+            .entries
+            .iter()
+            .map(|entry| Posting {
+                set: entry.set,
+                position: entry.position,
+            })
+            .collect();
+        (block, total)
     }
 }
 
-/// A walker's memory of the sets that it has met, marked by whoever met them last.
+impl Block {
+    /// One past the last set that may meet one of the block.
+    fn end(&self) -> u32 {
+        self.first + self.hit_ends.len() as u32
+    }
+
+    /// The lists that a set meets, in the order of their keys.
+    fn hits(&self, set: u32) -> &[Hit] {
+        let at = (set - self.first) as usize;
+        let start = if at == 0 { 0 } else { self.hit_ends[at - 1] };
+        &self.hits[start..self.hit_ends[at]]
+    }
+
+    /// The postings that a set meets in a list.
+    fn list(&self, hit: &Hit) -> &[Posting] {
+        &self.postings[hit.start as usize..(hit.start + hit.earlier) as usize]
+    }
+}
+
+/// Postings of a block: some dozens of megabytes.
+const BLOCK: usize = 1 << 23;
+
+/// A walker's memory of the sets that it has met in a block, marked by whoever met them last.
 struct Met(Vec<u32>);
 
 impl Met {
@@ -341,7 +523,8 @@ impl Met {
         Self(vec![0; sets])
     }
 
-    /// Whether `set` meets `other` for the first time.
+    /// Whether `set` meets `other` for the first time. The sets that ask come in no order, but each
+    /// asks for all that it meets in the block at a time.
     fn is_new(&mut self, set: u32, other: u32) -> bool {
         std::mem::replace(&mut self.0[other as usize], set + 1) != set + 1
     }
@@ -350,7 +533,9 @@ impl Met {
 impl LosslessGenerator {
     /// The first set, in the order of length, that is long enough to be a partner of `set`.
     fn first_partner(&self, set: u32) -> u32 {
-        let least = least_overlap(self.threshold, self.lengths[set as usize] as usize) as u32;
+        let least = self
+            .threshold
+            .least_overlap(self.lengths[set as usize] as usize) as u32;
         self.lengths.partition_point(|&other| other < least) as u32
     }
 
@@ -362,22 +547,13 @@ impl LosslessGenerator {
         rest >= self.threshold.overlap_needed(length, other)
     }
 
-    /// The keys that a set probes with, each with its place in the order.
-    fn probes(&self, set: u32) -> impl Iterator<Item = (u64, u32)> {
-        self.probes
-            .of(set)
-            .iter()
-            .copied()
-            .zip(self.probes.skipped[set as usize]..)
-    }
-
     fn class(&self, set: u32) -> u32 {
         self.by_length[set as usize]
     }
 
     fn join_all(&self, request: &JoinRequest<'_>) -> Joined {
         /// Sets of a task.
-        const SETS: usize = 256;
+        const SETS: u32 = 256;
         // Memories are handed from task to task: a new one costs as much as the corpus is long.
         let memories: Mutex<Vec<Met>> = Mutex::default();
         let lock = || {
@@ -385,34 +561,40 @@ impl LosslessGenerator {
                 .lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner())
         };
-        let sets = self.by_length.len();
-        (0..sets.div_ceil(SETS))
+        let mut tasks: Vec<(&Block, u32)> = Vec::new();
+        for block in &self.blocks {
+            tasks.extend(
+                (block.first..block.end())
+                    .step_by(SETS as usize)
+                    .map(|at| (block, at)),
+            );
+        }
+        // The longest sets are the most work, and are not to be left to the end.
+        tasks.reverse();
+        tasks
             .into_par_iter()
             .with_max_len(1)
-            .map(|task| {
+            .map(|(block, start)| {
                 let free = lock().pop();
-                let mut met = free.unwrap_or_else(|| Met::new(sets));
+                let mut met = free.unwrap_or_else(|| Met::new(self.by_length.len()));
                 let mut joined = Joined::default();
                 let mut slots = 0;
-                for set in (task * SETS) as u32..((task + 1) * SETS).min(sets) as u32 {
+                for set in start..(start + SETS).min(block.end()) {
                     let first = self.first_partner(set);
-                    for (key, position) in self.probes(set) {
-                        let list = self.postings.list(key);
-                        let skipped = list.partition_point(|posting| posting.set < first);
-                        slots += skipped as u64;
-                        for posting in &list[skipped..] {
-                            if posting.set >= set {
-                                break;
-                            }
-                            slots += 1;
+                    for hit in block.hits(set) {
+                        let list = block.list(hit);
+                        slots += list.len() as u64;
+                        let short = list.partition_point(|posting| posting.set < first);
+                        for posting in &list[short..] {
                             if met.is_new(set, posting.set)
-                                && self.is_possible(set, position, posting)
+                                && self.is_possible(set, hit.position, posting)
                             {
                                 joined.look_at(self.class(posting.set), self.class(set), request);
                             }
                         }
                     }
                 }
+                // The next block has other sets, so what this one remembers does no harm there.
                 lock().push(met);
                 (request.progress)(slots);
                 joined
@@ -423,23 +605,31 @@ impl LosslessGenerator {
     /// Each list of postings keeps a cursor: the entries before it are one component. A set that is
     /// of that component, or that matches its latest member, passes over all of them.
     fn join_spanning(&self, request: &JoinRequest<'_>) -> Joined {
-        let sets = self.by_length.len() as u32;
-        let mut met = Met::new(sets as usize);
+        let mut met = Met::new(self.by_length.len());
         let mut connected = request.connected.clone();
-        let mut cursors = vec![0u32; self.postings.entries.len()];
         let mut joined = Joined::default();
-        for set in 0..sets {
+        for block in &self.blocks {
+            self.span(block, &mut met, &mut connected, &mut joined, request);
+        }
+        joined
+    }
+
+    fn span(
+        &self,
+        block: &Block,
+        met: &mut Met,
+        connected: &mut UnionFind,
+        joined: &mut Joined,
+        request: &JoinRequest<'_>,
+    ) {
+        let mut cursors = vec![0u32; block.postings.len()];
+        for set in block.first..block.end() {
             let class = self.class(set);
             let first = self.first_partner(set);
             let (mut slots, mut passed_over) = (0, 0);
-            for (key, position) in self.probes(set) {
-                let range = self.postings.range(key);
-                let list = &self.postings.entries[range.clone()];
-                let earlier = list.partition_point(|posting| posting.set < set);
-                if earlier == 0 {
-                    continue;
-                }
-                slots += earlier as u64;
+            for hit in block.hits(set) {
+                let list = block.list(hit);
+                slots += list.len() as u64;
                 let mut look_at = |posting: &Posting, connected: &mut UnionFind| {
                     let other = self.class(posting.set);
                     if connected.find(other) == connected.find(class) {
@@ -448,31 +638,31 @@ impl LosslessGenerator {
                     }
                     let accepted = posting.set >= first
                         && met.is_new(set, posting.set)
-                        && self.is_possible(set, position, posting)
+                        && self.is_possible(set, hit.position, posting)
                         && joined.look_at(other, class, request);
                     if accepted {
                         connected.union(other, class);
                     }
                     accepted
                 };
-                let cursor = &mut cursors[range.start];
-                let (known, rest) = list[..earlier].split_at(*cursor as usize);
+                let cursor = &mut cursors[hit.start as usize];
+                let (known, rest) = list.split_at(*cursor as usize);
                 if let Some((latest, others)) = known.split_last() {
-                    if look_at(latest, &mut connected) {
+                    if look_at(latest, connected) {
                         passed_over += others.len() as u64;
                     } else {
                         // One match connects with all of them.
                         let _ = others
                             .iter()
                             .rev()
-                            .any(|posting| look_at(posting, &mut connected));
+                            .any(|posting| look_at(posting, connected));
                     }
                 }
                 for posting in rest {
-                    look_at(posting, &mut connected);
+                    look_at(posting, connected);
                 }
                 let component = connected.find(self.class(list[0].set));
-                while (*cursor as usize) < earlier
+                while (*cursor as usize) < list.len()
                     && connected.find(self.class(list[*cursor as usize].set)) == component
                 {
                     *cursor += 1;
@@ -481,7 +671,6 @@ impl LosslessGenerator {
             joined.skipped += passed_over;
             (request.progress)(slots);
         }
-        joined
     }
 }
 
@@ -518,5 +707,191 @@ impl CandidateGenerator for LosslessGenerator {
         joined.accepted.par_sort_unstable();
         joined.rejected.par_sort_unstable();
         joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::fingerprint::FingerprintBatch;
+    use crate::score::{ScoredPair, Verifier};
+    use crate::sketch::mix;
+
+    /// Sets of hashes that come in families: copies of one another, with some elements taken out and
+    /// others put in. Elements are drawn so that few are very common and most are rare.
+    fn sets(seed: u64, count: usize, longest: usize, families: usize) -> Vec<Vec<u64>> {
+        let mut state = seed;
+        let mut random = move |bound: usize| {
+            state = mix(state.wrapping_add(0x9e37_79b9_7f4a_7c15));
+            (state % bound.max(1) as u64) as usize
+        };
+        let mut sets: Vec<BTreeSet<u64>> = Vec::new();
+        while sets.len() < count {
+            let fresh = sets.len() < families || random(8) == 0;
+            let mut set = if fresh {
+                BTreeSet::new()
+            } else {
+                sets[random(sets.len())].clone()
+            };
+            let bound = 1 << random(longest.ilog2() as usize + 1);
+            let length = 1 + random(bound).min(longest - 1);
+            let changes = if fresh {
+                length
+            } else {
+                random(set.len() / 2 + 2)
+            };
+            for _ in 0..changes {
+                if !fresh && set.len() > 1 && random(2) == 0 {
+                    let at = random(set.len());
+                    let gone = set.iter().nth(at).copied();
+                    set.remove(&gone.unwrap_or(0));
+                }
+                let bound = 2 << random(16);
+                let rank = random(bound);
+                set.insert(mix(rank as u64));
+            }
+            sets.push(set);
+        }
+        sets.into_iter()
+            .map(|set| set.into_iter().collect())
+            .collect()
+    }
+
+    fn shingle_sets(sets: &[Vec<u64>], threshold: Threshold) -> ShingleSets {
+        let config = Config {
+            threshold,
+            candidates: crate::config::Candidates::Lossless,
+            ..Config::default()
+        };
+        let mut batch = FingerprintBatch::default();
+        for (number, set) in (0u64..).zip(sets) {
+            // As a text would have them: in no order, some twice.
+            let mut raw = set.clone();
+            raw.rotate_left(set.len() / 2);
+            raw.extend(&set[..set.len() / 3]);
+            batch.push_raw(number, &raw);
+        }
+        ShingleSets::new(&config, vec![batch], sets.len(), |document| {
+            (0, document.index())
+        })
+    }
+
+    fn join(
+        generator: &LosslessGenerator,
+        sets: &ShingleSets,
+        threshold: Threshold,
+        edges: JoinEdges,
+    ) -> Joined {
+        generator.join(&JoinRequest {
+            verifier: Verifier::new(sets, threshold),
+            sets,
+            edges,
+            list_rejected: false,
+            connected: &UnionFind::new(sets.classes()),
+            domains: None,
+            progress: &|_| (),
+        })
+    }
+
+    /// Every pair of documents with different sets at or above the threshold, by the definition.
+    fn by_the_book(sets: &[Vec<u64>], threshold: Threshold) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
+        for (a, left) in sets.iter().enumerate() {
+            let left: BTreeSet<u64> = left.iter().copied().collect();
+            for (b, right) in sets.iter().enumerate().skip(a + 1) {
+                let shared = right.iter().filter(|hash| left.contains(hash)).count();
+                let union = left.len() + right.len() - shared;
+                if shared < union && threshold.accepts(shared as u64, union as u64) {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        pairs
+    }
+
+    fn check(raw: &[Vec<u64>], threshold: &str, block: usize) {
+        let threshold: Threshold = threshold.parse().unwrap();
+        let sets = shingle_sets(raw, threshold);
+        let generator = LosslessGenerator::with_blocks(threshold, &sets, block);
+        let all = join(&generator, &sets, threshold, JoinEdges::All);
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        let documents = |class| sets.members(class).iter().map(|member| member.index());
+        for pair in &all.accepted {
+            for a in documents(pair.left) {
+                found.extend(documents(pair.right).map(|b| (a.min(b), a.max(b))));
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, by_the_book(raw, threshold));
+        assert!(all.accepted.len() as u64 <= all.scored && all.scored <= generator.slots.work);
+
+        let spanning = join(&generator, &sets, threshold, JoinEdges::Spanning);
+        let groups = |pairs: &[ScoredPair]| {
+            let mut connected = UnionFind::new(sets.classes());
+            for pair in pairs {
+                connected.union(pair.left, pair.right);
+            }
+            let roots: Vec<u32> = (0..sets.classes() as u32)
+                .map(|class| connected.find(class))
+                .collect();
+            let first = |root| roots.iter().position(|&other| other == root);
+            roots.iter().map(|&root| first(root)).collect::<Vec<_>>()
+        };
+        assert_eq!(groups(&spanning.accepted), groups(&all.accepted));
+        assert!(spanning.accepted.len() < sets.classes().max(1));
+    }
+
+    const THRESHOLDS: [&str; 9] = [
+        "0.55", "0.07", "1/3", "0.999", "1.0", "0.7", "2/3", "0.29", "0.9",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn finds_what_brute_force_finds(
+            seed: u64,
+            count in 1usize..60,
+            longest in prop::sample::select(vec![1usize, 3, 10, 100, 1000]),
+            families in 1usize..20,
+            threshold in prop::sample::select(THRESHOLDS.to_vec()),
+            block in prop::sample::select(vec![1usize, 7, 100, 5000, BLOCK]),
+        ) {
+            check(&sets(seed, count, longest, families), threshold, block);
+        }
+
+        #[test]
+        fn finds_what_brute_force_finds_among_long_sets(
+            seed: u64,
+            threshold in prop::sample::select(THRESHOLDS.to_vec()),
+            block in prop::sample::select(vec![100usize, BLOCK]),
+        ) {
+            check(&sets(seed, 24, 5000, 4), threshold, block);
+        }
+    }
+
+    #[test]
+    fn all_sets_equal_or_none_alike() {
+        for threshold in THRESHOLDS {
+            check(&vec![(0..50).map(mix).collect(); 40], threshold, 100);
+            let none: Vec<Vec<u64>> = (0..40)
+                .map(|set| (set * 100..set * 100 + 50).map(mix).collect())
+                .collect();
+            check(&none, threshold, 100);
+            check(&[vec![7]], threshold, 100);
+            check(&[], threshold, 100);
+        }
+    }
+
+    #[test]
+    fn levels_keep_the_order_of_frequencies() {
+        assert!(LEVELS.is_sorted());
+        assert_eq!([LEVELS[0], LEVELS[1], LEVELS[2], LEVELS[15]], [0, 0, 2, 15]);
+        assert!(usize::from(LEVELS[255]) < LEVEL_COUNT);
     }
 }

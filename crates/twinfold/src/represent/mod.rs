@@ -234,7 +234,9 @@ mod tests {
         for document in corpus.documents() {
             fingerprinter.push(&document.text, &SeenTexts::new(), &mut batch);
         }
-        let sets = ShingleSets::new(vec![batch], corpus.len(), |d| (0, d.index()));
+        let sets = ShingleSets::new(&Config::default(), vec![batch], corpus.len(), |d| {
+            (0, d.index())
+        });
         let order = rule.order(&corpus, &sets)?;
         let mut ids: Vec<(u32, String)> = (0..corpus.len() as u32)
             .map(|d| (order.places[d as usize], corpus.id(DocId(d)).to_owned()))

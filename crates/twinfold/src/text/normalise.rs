@@ -13,7 +13,7 @@
 //! Canonical decomposition is taken one character at a time. That equals NFD here, because the
 //! only thing that NFD adds is the order of accents, and all accents are dropped.
 //!
-//! Cost: one pass. Runs of ASCII take a table of 128 bytes and no branch that depends on the data;
+//! Cost: one pass. Runs of ASCII take a kernel of [`twinfold_kernels`];
 //! other characters take a decomposition and a look into the table of classes.
 
 use std::fmt;
@@ -24,6 +24,7 @@ use icu_normalizer::properties::{
 };
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use serde::{Deserialize, Serialize};
+use twinfold_kernels::{append_words, ascii_prefix};
 
 use super::classes::{Class, class, is_white_space};
 
@@ -157,10 +158,7 @@ impl NormalisedText {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            let ascii = bytes[at..]
-                .iter()
-                .position(|b| !b.is_ascii())
-                .unwrap_or(bytes.len() - at);
+            let ascii = ascii_prefix(&bytes[at..]);
             if ascii > 0 {
                 state.ascii(&bytes[at..at + ascii]);
                 at += ascii;
@@ -247,45 +245,14 @@ struct Words<'a> {
     decomposition: CanonicalDecompositionBorrowed<'static>,
 }
 
-/// For each ASCII character its lower-case form if it belongs to words, else 0.
-const ASCII_WORD: [u8; 128] = {
-    let mut table = [0; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            table[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    table
-};
-
 impl Words<'_> {
     fn ascii(&mut self, bytes: &[u8]) {
-        // The loop writes each byte to the next free place and moves on only if the byte counts:
-        // letters always, a separator once after a word. So it has no branch to mispredict.
-        let text = &mut self.out.text;
-        let starts = &mut self.out.starts;
-        let (mut length, mut count) = (text.len(), starts.len());
-        let mut in_word = usize::from(self.previous == Previous::Word);
-        if in_word == 0 && length > 0 {
+        let NormalisedText { text, starts } = &mut *self.out;
+        let in_word = self.previous == Previous::Word;
+        if !in_word && !text.is_empty() {
             text.push(b' ');
-            length += 1;
         }
-        text.resize(length + bytes.len() + 1, 0);
-        starts.resize(count + bytes.len() / 2 + 1, 0);
-        for &byte in bytes {
-            let lower = ASCII_WORD[usize::from(byte & 0x7f)];
-            let word = usize::from(lower != 0);
-            text[length] = if lower != 0 { lower } else { b' ' };
-            starts[count] = length;
-            count += word & !in_word & 1;
-            length += word | in_word;
-            in_word = word;
-        }
-        text.truncate(length);
-        starts.truncate(count);
-        self.previous = if in_word == 1 {
+        self.previous = if append_words(bytes, in_word, text, starts) {
             Previous::Word
         } else {
             Previous::Separator
