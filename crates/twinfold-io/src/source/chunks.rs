@@ -15,9 +15,10 @@
 //! with the line in which it opened, is rejected, and reading goes on at the next line.
 //!
 //! Guarantee: where records end follows from the bytes of the file alone, not from how they are cut
-//! into chunks. Cost: memory speed, and one long record. Looking ahead for the end of a stray quote
-//! stays linear: the next quote that is not doubled ends the search, and from its line on it is
-//! another quote that is looked for.
+//! into chunks. Cost: memory speed, and one long record. Looking ahead stays linear. For the end of one
+//! stray quote: the next quote that is not doubled ends the search, and from its line on it is another
+//! quote that is looked for. For the end of a record whose quotes all close, over ever more lines:
+//! [`WINDOW`] of them tell what it is, so no line is looked at for more records than that.
 
 use std::io::Read;
 
@@ -33,6 +34,8 @@ const CHUNK: usize = 1 << 20;
 /// Most bytes of a record, its line end included. Without a bound, a file without line ends or a
 /// device that never ends would fill the memory.
 const LONGEST: usize = 512 << 20;
+/// The lines of a record by which is told whether they look like records of their own.
+const WINDOW: u64 = 64;
 /// What must be looked at together at the beginning of a file.
 const HEAD: usize = 16;
 
@@ -96,6 +99,10 @@ impl Stray {
                 format!("is never closed; it runs over {lines} to the end of the file")
             }
             StrayKind::Endless => format!("is not closed within {LONGEST} bytes and {lines}"),
+            // Nobody has looked for the end of so many.
+            StrayKind::Alike if self.lines > WINDOW => {
+                format!("runs over {lines} or more that look like records of their own")
+            }
             StrayKind::Alike => format!("runs over {lines} that look like records of their own"),
         };
         let other = match self.kind {
@@ -125,9 +132,10 @@ pub(super) struct Chunks {
     line: u64,
     /// What ends the lines of JSON: a line feed, but for files that have none among their objects.
     line_end: u8,
-    /// [`CHUNK`] and [`LONGEST`], but for tests.
+    /// [`CHUNK`], [`LONGEST`] and [`WINDOW`], but for tests.
     chunk: usize,
     longest: usize,
+    window: u64,
 }
 
 impl Chunks {
@@ -158,6 +166,7 @@ impl Chunks {
             line_end: b'\n',
             chunk: CHUNK,
             longest: LONGEST,
+            window: WINDOW,
         })
     }
 
@@ -222,12 +231,12 @@ impl Chunks {
         while done < left.len() && done < self.chunk {
             let rest = &left[done..];
             let view = &rest[..rest.len().min(self.longest)];
-            let end = match (self.ended && view.len() == rest.len(), view.len()) {
-                (true, _) => End::File,
-                (false, len) if len == self.longest => End::Limit,
-                _ => End::Buffer,
+            let end = match (rest.len() > self.longest, self.ended) {
+                (true, _) => End::Limit,
+                (false, true) => End::File,
+                (false, false) => End::Buffer,
             };
-            let record = match cut(view, self.dialect, self.fields, end) {
+            let record = match cut(view, self.dialect, self.fields, self.window, end) {
                 Cut::Record(record) => record,
                 Cut::More => break,
                 // What comes before is handed out first.
@@ -410,10 +419,13 @@ enum Cut {
 }
 
 /// Cuts off the record with which the bytes begin; there is at least one byte.
-fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, end: End) -> Cut {
+fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, window: u64, end: End) -> Cut {
     let mut at = 0;
     // The first quote whose field runs over a line end.
     let mut spanning = None;
+    // Whether its lines may still turn out to look like records, and the line ends so far.
+    let mut suspect = fields.filter(|_| dialect.quotes == Quotes::Auto);
+    let (mut counted, mut feeds, mut returns) = (0, 0, 0);
     let record = loop {
         let rest = &bytes[at..];
         let found = match dialect.quotes {
@@ -432,6 +444,7 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, end: End) -> Cut {
             }
         };
         at += step;
+        looked(step);
         match bytes[at] {
             b'\n' => break at + 1,
             b'\r' => match bytes.get(at + 1) {
@@ -464,13 +477,22 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, end: End) -> Cut {
                     spanning.get_or_insert(at);
                 }
                 at = close + 1;
+                if let (Some(open), Some(fields)) = (spanning, suspect) {
+                    let new = &bytes[std::mem::replace(&mut counted, at)..at];
+                    feeds += memchr_iter(b'\n', new).count() as u64;
+                    returns += memchr_iter(b'\r', new).count() as u64;
+                    if (if feeds > 0 { feeds } else { returns }) >= window {
+                        if alike(&bytes[..at], dialect, fields, window) {
+                            return stray(bytes, StrayKind::Alike, open, at, end);
+                        }
+                        suspect = None;
+                    }
+                }
             }
         }
     };
-    match (spanning, fields) {
-        (Some(open), Some(fields))
-            if dialect.quotes == Quotes::Auto && alike(&bytes[..record], dialect, fields) =>
-        {
+    match (spanning, suspect) {
+        (Some(open), Some(fields)) if alike(&bytes[..record], dialect, fields, window) => {
             stray(bytes, StrayKind::Alike, open, record, end)
         }
         _ => Cut::Record(Record {
@@ -487,7 +509,9 @@ fn is_end(byte: u8) -> bool {
 /// The first quote from `at` on that isn't one of two.
 fn closing(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at += memchr(b'"', &bytes[at..])?;
+        let step = memchr(b'"', &bytes[at..]);
+        looked(step.unwrap_or(bytes.len() - at));
+        at += step?;
         if bytes.get(at + 1) != Some(&b'"') {
             return Some(at);
         }
@@ -531,21 +555,29 @@ fn lines(bytes: &[u8]) -> u64 {
     memchr_iter(end, bytes).count() as u64 + u64::from(begun)
 }
 
+/// Counts the bytes that were looked at, in tests.
+#[cfg(not(test))]
+fn looked(_: usize) {}
+
+#[cfg(test)]
+use tests::looked;
+
 /// Whether the lines of a record that spans several look like records of their own: at least nine in
-/// ten have as many fields as the header if quotes are plain characters.
+/// ten of the first `window` have as many fields as the header if quotes are plain characters.
 ///
 /// Where the record itself has another number of fields, it is no use anyway. Where it has the right
 /// number, that may be chance: a text of two lines with a comma in each is nothing to wonder at, a tab
 /// is. So where prose has the delimiter, it must be eight lines at least.
-fn alike(record: &[u8], dialect: Dialect, fields: usize) -> bool {
+fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64) -> bool {
     // In a file of one column every line looks like a record.
     if fields < 2 {
         return false;
     }
-    let (end, lines) = (line_end(record), lines(record));
+    looked(record.len());
+    let (end, lines) = (line_end(record), lines(record).min(window));
     let without_end = record.strip_suffix(&[end]).unwrap_or(record);
     let mut others = 0;
-    for line in without_end.split(|&byte| byte == end) {
+    for line in without_end.split(|&byte| byte == end).take(lines as usize) {
         let found = memchr_iter(dialect.delimiter, line).count() + 1;
         others += u64::from(found != fields);
         if others * 10 > lines {
@@ -565,6 +597,8 @@ pub(super) fn count_lines(record: &[u8]) -> u64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::super::Compression;
@@ -596,9 +630,17 @@ mod tests {
         }
     }
 
-    fn read(bytes: &[u8], dialect: Dialect, chunk: usize, longest: usize) -> Records {
+    thread_local! {
+        static LOOKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn looked(bytes: usize) {
+        LOOKED.set(LOOKED.get() + bytes);
+    }
+
+    fn read(bytes: &[u8], dialect: Dialect, chunk: usize, longest: usize, window: u64) -> Records {
         let mut chunks = chunks(bytes, Format::Csv, dialect, chunk);
-        chunks.longest = longest;
+        (chunks.longest, chunks.window) = (longest, window);
         let (mut records, mut done, mut line) = (Vec::new(), 0, 1);
         loop {
             match chunks.next() {
@@ -629,7 +671,7 @@ mod tests {
     }
 
     /// The same by the rules, one byte at a time over all of them.
-    fn by_the_rules(bytes: &[u8], dialect: Dialect, longest: usize) -> Records {
+    fn by_the_rules(bytes: &[u8], dialect: Dialect, longest: usize, window: u64) -> Records {
         let line_end = |at: usize| match bytes[at..] {
             [b'\r', b'\n', ..] => 2,
             [b'\n' | b'\r', ..] => 1,
@@ -643,11 +685,38 @@ mod tests {
             let open = rest && text.last() != Some(&end);
             (ends + usize::from(open)) as u64
         };
+        // Of some bytes with a line end: the byte that ends lines, and how many fields each line has.
+        let columns = |text: &[u8]| {
+            let end = if text.contains(&b'\n') { b'\n' } else { b'\r' };
+            let ends = text.iter().filter(|&&byte| byte == end).count() as u64;
+            let text = text.strip_suffix(&[end]).unwrap_or(text);
+            let lines = text.split(|&byte| byte == end);
+            let delimiters = |line: &[u8]| line.iter().filter(|&&b| b == dialect.delimiter).count();
+            (
+                ends,
+                lines
+                    .map(|line| delimiters(line) + 1)
+                    .collect::<Vec<usize>>(),
+            )
+        };
         let (mut records, mut start, mut fields) = (Vec::new(), 0, None);
         while start < bytes.len() {
             let limit = bytes.len().min(start + longest);
             let over = limit < bytes.len();
             let (mut at, mut first, mut found, mut stray) = (start, None, 1, None);
+            let alike = |columns: &[usize], fields: Option<usize>, found: Option<usize>| {
+                let same = columns
+                    .iter()
+                    .filter(|&&count| Some(count) == fields)
+                    .count();
+                let rare = b"\t|".contains(&dialect.delimiter);
+                dialect.quotes == Quotes::Auto
+                    && fields.is_some_and(|fields| fields > 1)
+                    && same * 10 >= columns.len() * 9
+                    && (found.is_some_and(|found| Some(found) != fields)
+                        || columns.len() >= if rare { 2 } else { 8 })
+            };
+            let mut decided = false;
             // One field after the other.
             let end = 'record: loop {
                 if bytes.get(at) == Some(&b'"') && dialect.quotes != Quotes::Never {
@@ -680,6 +749,15 @@ mod tests {
                     if spans {
                         first = first.or(Some(open));
                     }
+                    let (ends, mut columns) = columns(&bytes[start..at]);
+                    if let (Some(open), false, true) = (first, decided, ends >= window) {
+                        columns.truncate(window as usize);
+                        if alike(&columns, fields, None) {
+                            stray = Some((StrayKind::Alike, open, at));
+                            break 'record 0;
+                        }
+                        decided = true;
+                    }
                 }
                 while at < limit && bytes[at] != dialect.delimiter && !is_end(bytes[at]) {
                     at += 1;
@@ -694,25 +772,10 @@ mod tests {
                 }
                 break at + line_end(at);
             };
-            if let (None, Some(open), Some(k), Quotes::Auto) =
-                (stray, first, fields, dialect.quotes)
+            if let (None, Some(open), false) = (stray, first, decided)
+                && alike(&columns(&bytes[start..end]).1, fields, Some(found))
             {
-                let text = &bytes[start..end];
-                let end_byte = if text.contains(&b'\n') { b'\n' } else { b'\r' };
-                let text = text.strip_suffix(&[end_byte]).unwrap_or(text);
-                let counts: Vec<usize> = text
-                    .split(|&byte| byte == end_byte)
-                    .map(|line| line.iter().filter(|&&b| b == dialect.delimiter).count() + 1)
-                    .collect();
-                let same = counts.iter().filter(|&&count| count == k).count();
-                let many = if b"\t|".contains(&dialect.delimiter) {
-                    2
-                } else {
-                    8
-                };
-                if k > 1 && same * 10 >= counts.len() * 9 && (found != k || counts.len() >= many) {
-                    stray = Some((StrayKind::Alike, open, end));
-                }
+                stray = Some((StrayKind::Alike, open, end));
             }
             let end = match stray {
                 None => end,
@@ -742,18 +805,98 @@ mod tests {
         fn records_do_not_depend_on_chunks(
             parts in proptest::collection::vec(prop::sample::select(vec![
                 "a", "b", ",", "\t", "\"", "\"\"", "\n", "\r\n", "\r", "a,b\n", "a\tb\n", ",\"", "\t\"", "\",", "\"\n",
-                "a,b\na,b\na,b\na,b\na,b\na,b\na,b\n",
+                "a,b\na,b\na,b\na,b\na,b\na,b\na,b\n", "a\"\t\"b\n", "a\",\"b\n", "\",\"\r",
             ]), 0..40),
             chunk in 16usize..80,
             longest in prop::sample::select(vec![16usize, 17, 40, 1000]),
+            window in prop::sample::select(vec![8u64, 9, 64]),
             quotes in prop::sample::select(vec![Quotes::Auto, Quotes::Always, Quotes::Never]),
             delimiter in prop::sample::select(b",\t".to_vec()),
         ) {
             let bytes = ["x,y\n", "x\ty\n"][usize::from(delimiter == b'\t')].to_string() + &parts.concat();
             let dialect = dialect(delimiter, quotes);
-            let expected = by_the_rules(bytes.as_bytes(), dialect, longest);
-            prop_assert_eq!(&read(bytes.as_bytes(), dialect, chunk, longest), &expected);
-            prop_assert_eq!(&read(bytes.as_bytes(), dialect, 1 << 20, longest), &expected);
+            let expected = by_the_rules(bytes.as_bytes(), dialect, longest, window);
+            prop_assert_eq!(&read(bytes.as_bytes(), dialect, chunk, longest, window), &expected);
+            prop_assert_eq!(&read(bytes.as_bytes(), dialect, 1 << 20, longest, window), &expected);
+        }
+    }
+
+    /// A record as long as the limit, a byte shorter or longer, at the end of what was read and of the
+    /// file, or before it.
+    #[test]
+    fn records_as_long_as_the_limit() {
+        let longest = 20;
+        for length in longest - 1..=longest + 1 {
+            for (head, tail) in [
+                ("\"", ""),
+                ("\"a\nb", ""),
+                ("\"a\nb", "\""),
+                ("\"a\r", "\"\r"),
+                ("", "\n"),
+            ] {
+                let fill = "x".repeat(length - head.len() - tail.len());
+                for after in ["", "a,b\n", "\"\n"] {
+                    let text = ["a,b\nc,d\n", head, &fill, tail, after].concat();
+                    for quotes in [Quotes::Auto, Quotes::Never] {
+                        let dialect = dialect(b',', quotes);
+                        let expected = by_the_rules(text.as_bytes(), dialect, longest, WINDOW);
+                        for chunk in 16..text.len() + 2 {
+                            let found = read(text.as_bytes(), dialect, chunk, longest, WINDOW);
+                            assert_eq!(found, expected, "{text:?} in {chunk}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whatever quotes open, close and open again, each byte is looked at a bounded number of times.
+    #[test]
+    fn looking_ahead_is_linear() {
+        const LINES: usize = 6000;
+        let chain = "a\"\tb\t\"c\n";
+        let far = [chain.repeat(60), "1\tplain\tx\n".repeat(3000)].concat();
+        for (line, times) in [
+            ("1\tplain\tx\n", LINES),
+            ("1\t\"\"\tx\n", LINES),
+            ("1\t\"q\"\tx\n", LINES),
+            ("1\t\"\"\"q\tx\n", LINES),
+            (chain, LINES),
+            ("\"a\"\tb\t\"c\n", LINES),
+            ("\tb\"\t\"\n", LINES),
+            (&far, 2),
+        ] {
+            for (last, crs) in [
+                ("", false),
+                ("\"\n", false),
+                ("x\t\"\n", false),
+                ("\"\n", true),
+            ] {
+                let mut text = "id\ttext\tz\n1\t\"open\tx\n".to_string();
+                text += &line.repeat(times);
+                text += last;
+                if crs {
+                    text = text.replace('\n', "\r");
+                }
+                for (quotes, longest) in [Quotes::Auto, Quotes::Always, Quotes::Never]
+                    .into_iter()
+                    .flat_map(|quotes| [(quotes, text.len() / 2), (quotes, text.len() * 2)])
+                {
+                    LOOKED.set(0);
+                    let dialect = dialect(b'\t', quotes);
+                    let records = read(text.as_bytes(), dialect, 1 << 12, longest, WINDOW);
+                    let times = LOOKED.get() / text.len();
+                    assert!(
+                        times <= 4 * WINDOW as usize,
+                        "{line:?} to {last:?}, {quotes}: {times} times"
+                    );
+                    // Where quotes are doubted, not even the longest chain ends the run.
+                    assert!(
+                        quotes != Quotes::Auto || records.1.is_none(),
+                        "{line:?} to {last:?}"
+                    );
+                }
+            }
         }
     }
 
