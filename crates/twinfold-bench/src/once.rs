@@ -21,7 +21,7 @@ use twinfold::outcome::Outcome;
 use twinfold::pipeline::{self, Options, Unobserved};
 use twinfold::sets::ShingleSets;
 use twinfold::sketch::Banding;
-use twinfold::text::{NormalisedText, shingle_hash, shingles};
+use twinfold::text::{NormalisedText, append_shingle_hashes};
 use twinfold::{Config, DocId};
 use twinfold_io::publish::{OutputFolder, Publication, PublishSet, publish};
 use twinfold_io::source::{Input, SourceOptions, Table};
@@ -227,7 +227,7 @@ fn shingle(text: &str, normalised: &mut NormalisedText, hashes: &mut Vec<u64>) {
     let config = Config::default();
     normalised.set(text, config.tokenizer);
     hashes.clear();
-    hashes.extend(shingles(normalised, config.shingle_size).map(shingle_hash));
+    append_shingle_hashes(normalised, config.shingle_size, hashes);
 }
 
 /// Fingerprints of a table's texts, in its order.

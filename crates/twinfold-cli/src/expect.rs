@@ -8,6 +8,7 @@ use twinfold_io::publish::Records;
 use twinfold_io::source::Table;
 
 use crate::fault::Fault;
+use crate::words::counted;
 
 /// What can be expected of a run.
 fn actual(documents: &Table, outcome: &Outcome, records: Records) -> Value {
@@ -48,7 +49,8 @@ pub(crate) fn check(
     match differences.len() {
         0 => Ok(()),
         count => Err(Fault::new(format!(
-            "{count} results are not what {shown} expects: {}",
+            "{} not what {shown} expects: {}",
+            counted(count as u64, "result is", "results are"),
             differences[..count.min(5)].join("; ")
         ))
         .hint("nothing was written; mend the input or the settings, or the expectations")),

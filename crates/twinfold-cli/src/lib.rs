@@ -1,16 +1,18 @@
 //! The command `twinfold`.
 //!
 //! One match over the sub-commands; each is a module. Exit codes: 0 done, 2 the user can mend it,
-//! 101 a bug. It is a library only so that other programs, such as the fuzz targets, can reach what
+//! 101 a bug, 130 and 143 interrupted. It is a library only so that other programs, such as the fuzz targets, can reach what
 //! a user writes.
 
 mod expect;
 mod fault;
+mod interrupt;
 mod options;
 mod progress;
 mod resolve;
 mod run;
 mod summary;
+mod words;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use fault::Fault;
+use interrupt::Interrupts;
 use options::Settings;
 
 /// Finds the near-duplicates of a text corpus, says how sure it is that it found them all, groups
@@ -79,8 +82,12 @@ pub fn main() -> ExitCode {
             print(&resolve::relations_help())
         }
         Command::Run(arguments) => {
-            resolve::resolve(arguments.settings, arguments.config.as_deref())
-                .and_then(|resolved| run::run(&resolved))
+            resolve::resolve(arguments.settings, arguments.config.as_deref()).and_then(|resolved| {
+                let interrupts = Interrupts::install()?;
+                let result = run::run(&resolved, &interrupts);
+                interrupts.wait_if_begun();
+                result
+            })
         }
         Command::Config(arguments) => {
             resolve::resolve(arguments.settings, arguments.config.as_deref())
@@ -110,13 +117,25 @@ pub fn complete_settings(text: &str) -> Result<String, String> {
 fn verify(folder: &std::path::Path) -> Result<(), Fault> {
     let files = twinfold_io::publish::verify(folder).map_err(Fault::new)?;
     print(&format!(
-        "{}: {files} files are as the manifest says\n",
-        folder.display()
+        "{}: {} as the manifest says\n",
+        folder.display(),
+        match files {
+            1 => "1 file is".to_owned(),
+            _ => format!("{files} files are"),
+        }
     ))
 }
 
 /// Prints to standard output; a reader that has gone away is no fault.
 fn print(text: &str) -> Result<(), Fault> {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    let mut stdout = std::io::stdout();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Fault::new(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -3,7 +3,10 @@
 //! Every setting is declared here once. The command line, its help and the keys of the file all
 //! come from this struct; [`crate::resolve`] turns it into what will run.
 
-use clap::Args;
+use std::any::TypeId;
+use std::fmt;
+
+use clap::{ArgAction, Args};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The settings of a run. Nothing here is resolved: `None` means that nothing was written.
@@ -114,7 +117,7 @@ pub(crate) struct Settings {
     ///
     /// Fewer are more tolerant of small edits and more easily alike by chance. A text with fewer
     /// tokens is one shingle.
-    #[arg(long, value_name = "TOKENS", help_heading = "Text")]
+    #[arg(long, value_name = "TOKENS", value_parser = whole_number::<usize>, allow_negative_numbers = true, help_heading = "Text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) shingle_size: Option<usize>,
 
@@ -136,7 +139,8 @@ pub(crate) struct Settings {
     /// Refuse pairs that differ in a number, however similar they are [default: false]
     ///
     /// Keeps records of one template apart, such as roads or invoices. A token with a digit in it
-    /// is a number. The summary counts the pairs that were refused.
+    /// is a number. The refused pairs are counted as long as looking at them fits --max-pairs and
+    /// every edge is listed; beyond, they are passed over unseen, and the summary says so.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keep_numbers: Option<bool>,
@@ -162,22 +166,22 @@ pub(crate) struct Settings {
     ///
     /// Each costs 8 bytes of memory a document. With --target-recall, the most that may be used
     /// [default: 256].
-    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, allow_negative_numbers = true, help_heading = "Candidates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hashes: Option<usize>,
 
     /// Bands of lsh: more find more, and look at more pairs [default: 8]
-    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, allow_negative_numbers = true, help_heading = "Candidates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bands: Option<usize>,
 
     /// Rows of a band: more look at fewer pairs, and find fewer [default: 8]
-    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, allow_negative_numbers = true, help_heading = "Candidates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rows: Option<usize>,
 
     /// Seed of the permutations [default: 42]
-    #[arg(long, value_name = "N", help_heading = "Candidates")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>, allow_negative_numbers = true, help_heading = "Candidates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
 
@@ -203,7 +207,8 @@ pub(crate) struct Settings {
     /// How edges become clusters: components or star [default: components]
     ///
     /// components: everything that is connected. star: a representative and what matches it
-    /// directly, so that chains of small changes are cut; needs every edge.
+    /// directly, so that chains of small changes are cut; has to find every pair of unlike texts,
+    /// and of copies only one for each.
     #[arg(long, value_name = "NAME", help_heading = "Clusters")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linkage: Option<String>,
@@ -211,7 +216,8 @@ pub(crate) struct Settings {
     /// Which edges are listed: auto, all or spanning [default: auto]
     ///
     /// all: every accepted pair; an error above --max-pairs. spanning: just enough to connect each
-    /// cluster, never quadratic in copies. auto: all, or spanning above --max-pairs.
+    /// cluster, never quadratic in copies; with stars, one for each removed document. auto: all, or
+    /// spanning above --max-pairs.
     #[arg(long, value_name = "NAME", help_heading = "Clusters")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) edges: Option<String>,
@@ -219,8 +225,9 @@ pub(crate) struct Settings {
     /// Pair slots up to which every edge is listed [default: 50000000]
     ///
     /// A slot is a key and a pair of documents that share it; slots are counted before any pair is
-    /// looked at. Memory and the size of duplicate_pairs grow with the listed edges.
-    #[arg(long, value_name = "N", help_heading = "Clusters")]
+    /// looked at. Memory and the size of duplicate_pairs grow with the listed edges. Stars whose
+    /// edges are not all listed hold the pairs of unlike texts against it, and fail above it.
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>, allow_negative_numbers = true, help_heading = "Clusters")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_pairs: Option<u64>,
 
@@ -236,7 +243,8 @@ pub(crate) struct Settings {
     /// Relations to write: release, all, or names joined by commas [default: release]
     ///
     /// `twinfold run --publish help` lists the names. all adds relations that are larger than the
-    /// input. duplicate_pairs may be, too, where copies abound; --edges spanning keeps it small.
+    /// input. Of release, duplicate_pairs may be large where copies abound: --edges spanning keeps it
+    /// small.
     #[arg(long, value_name = "NAMES", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) publish: Option<String>,
@@ -259,7 +267,7 @@ pub(crate) struct Settings {
     /// Threads to work with [default: one for each core]
     ///
     /// Results do not depend on it.
-    #[arg(long, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, allow_negative_numbers = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<usize>,
 
@@ -286,7 +294,7 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     #[derive(Deserialize)]
     #[serde(
         untagged,
-        expecting = "a threshold is a decimal such as 0.7, or a text such as \"2/3\""
+        expecting = "a decimal such as 0.7, or a text such as \"2/3\""
     )]
     enum Written {
         Text(String),
@@ -300,11 +308,72 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     }))
 }
 
-/// The keys of the settings, as they are written in a file.
-pub(crate) fn keys() -> Vec<String> {
+/// A whole number on the command line; a negative one is told what is allowed, too.
+fn whole_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = text.parse::<u64>().ok();
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("it must be {}", Kind::WholeNumber))
+}
+
+/// What a setting may be in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Texts,
+    WholeNumber,
+    Number,
+    Switch,
+    /// A number, or a text that may be a ratio.
+    Threshold,
+}
+
+impl Kind {
+    /// Whether a value is of this kind.
+    pub(crate) fn holds(self, value: &toml::Value) -> bool {
+        match self {
+            Self::Text => value.is_str(),
+            Self::Texts => value
+                .as_array()
+                .is_some_and(|items| items.iter().all(toml::Value::is_str)),
+            Self::WholeNumber => value.as_integer().is_some_and(|number| number >= 0),
+            Self::Number => value.is_integer() || value.is_float(),
+            Self::Switch => value.is_bool(),
+            Self::Threshold => value.is_integer() || value.is_float() || value.is_str(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "a text in quotes",
+            Self::Texts => "a list of texts, such as [\"pages.jsonl\", \"more.csv\"]",
+            Self::WholeNumber => "a whole number, 0 or more",
+            Self::Number => "a number, such as 0.99",
+            Self::Switch => "true or false",
+            Self::Threshold => "a decimal such as 0.7, or a text such as \"2/3\"",
+        })
+    }
+}
+
+/// The settings as they are written in a file, each with what it may be.
+pub(crate) fn kinds() -> Vec<(String, Kind)> {
     let command = Settings::augment_args(clap::Command::new("settings"));
     command
         .get_arguments()
-        .map(|argument| argument.get_long().unwrap_or("inputs").to_owned())
+        .map(|argument| {
+            let name = argument.get_long().unwrap_or("inputs").to_owned();
+            let is = |id: TypeId| argument.get_value_parser().type_id() == id;
+            let kind = match () {
+                () if matches!(argument.get_action(), ArgAction::Append) => Kind::Texts,
+                () if name == "threshold" => Kind::Threshold,
+                () if is(TypeId::of::<bool>()) => Kind::Switch,
+                () if is(TypeId::of::<f64>()) => Kind::Number,
+                () if is(TypeId::of::<usize>()) || is(TypeId::of::<u64>()) => Kind::WholeNumber,
+                () => Kind::Text,
+            };
+            (name, kind)
+        })
         .collect()
 }

@@ -11,6 +11,8 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use twinfold::pipeline::{Observer, Stage};
 use twinfold_io::publish::StageTime;
 
+use crate::words::counted;
+
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum When {
@@ -83,6 +85,8 @@ enum Shown {
 struct State {
     current: Option<Current>,
     times: Vec<StageTime>,
+    /// Nothing is shown any more.
+    stopped: bool,
 }
 
 struct Current {
@@ -123,6 +127,9 @@ impl Progress {
     pub(crate) fn stage(&self, name: &'static str, unit: Unit, total: Option<u64>) {
         let mut state = self.state();
         self.end(&mut state);
+        if state.stopped {
+            return;
+        }
         let bar = (self.shown == Shown::Bars).then(|| {
             let bar = match total {
                 Some(total) => ProgressBar::new(total),
@@ -180,6 +187,15 @@ impl Progress {
         state.times.clone()
     }
 
+    /// Shows nothing from now on: the run is about to end in the middle of a stage.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        state.stopped = true;
+        if let Some(bar) = state.current.take().and_then(|current| current.bar) {
+            bar.finish_and_clear();
+        }
+    }
+
     fn end(&self, state: &mut State) {
         let Some(current) = state.current.take() else {
             return;
@@ -211,18 +227,18 @@ impl Current {
         let work = match self.unit {
             _ if self.done == 0 => String::new(),
             Unit::Bytes => format!(
-                "  {} documents, {}{share}  {} documents/s, {}/s",
-                HumanCount(self.documents),
+                "  {}, {}{share}  {} documents/s, {}/s",
+                counted(self.documents, "document", "documents"),
                 HumanBytes(self.done),
                 HumanCount(rate(self.documents)),
                 HumanBytes(rate(self.done)),
             ),
             Unit::Slots => format!(
-                "  {} slots{share}  {} slots/s",
-                HumanCount(self.done),
+                "  {}{share}  {} slots/s",
+                counted(self.done, "slot", "slots"),
                 HumanCount(rate(self.done))
             ),
-            Unit::Files => format!("  {} files", HumanCount(self.done)),
+            Unit::Files => format!("  {}", counted(self.done, "file", "files")),
             Unit::None => String::new(),
         };
         format!("{:<12} {seconds:>8.2} s{work}{suffix}", self.name)
@@ -247,10 +263,6 @@ impl Observer for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         // A run that fails leaves no bar behind.
-        if let Some(current) = self.state().current.take()
-            && let Some(bar) = current.bar
-        {
-            bar.finish_and_clear();
-        }
+        self.stop();
     }
 }

@@ -3,6 +3,7 @@
 //! Layers, the later over the earlier: defaults, the preset, the file, the command line. Nothing is
 //! ignored in silence: a setting that has no meaning beside the others is an error.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -15,7 +16,7 @@ use twinfold_io::publish::{PublishSet, Relation};
 use twinfold_io::source::{ColumnNames, Delimiter, Format, Quotes, SourceOptions};
 
 use crate::fault::Fault;
-use crate::options::{Settings, keys};
+use crate::options::{Settings, kinds};
 use crate::progress::When;
 
 /// What will run.
@@ -149,8 +150,17 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
 fn table(settings: &Settings) -> Result<toml::Table, Fault> {
     // All that a setting may be and TOML cannot hold.
     toml::Table::try_from(settings).map_err(|_| {
+        let fields = serde_json::to_value(settings).unwrap_or_default();
+        let too_large = fields.as_object().and_then(|fields| {
+            fields
+                .iter()
+                .find(|(_, value)| value.as_u64() > Some(i64::MAX as u64))
+        });
+        let (key, value) = too_large.map_or(("a setting".into(), "a number".into()), |(k, v)| {
+            (k.clone(), v.to_string())
+        });
         Fault::new(format!(
-            "a setting is a number above {}, the largest that there may be",
+            "{key} is {value}, and the largest number that there may be is {}",
             i64::MAX
         ))
     })
@@ -173,30 +183,65 @@ pub(crate) fn parse_file(text: &str, shown: &str) -> Result<toml::Table, Fault> 
             .count()
             + 1
     };
-    let table: toml::Table = toml::from_str(text).map_err(|error| {
-        Fault::new(format!(
-            "{shown}, line {}: {}",
-            line(error.span()),
-            error.message()
-        ))
-        .hint("settings are written like: threshold = 0.7")
+    type Written = BTreeMap<String, toml::Spanned<toml::Value>>;
+    let written: Written = toml::from_str(text).map_err(|error| {
+        let place = error.span().and_then(|span| text.get(span));
+        let digits = |text: &&str| {
+            text.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'_')
+        };
+        let problem = match place.filter(|text| !text.is_empty()).filter(digits) {
+            // The parser says this in terms of its own types.
+            Some(number) => format!("{number} is above {}, the largest number", i64::MAX),
+            None => error.message().to_owned(),
+        };
+        Fault::new(format!("{shown}, line {}: {problem}", line(error.span())))
+            .hint("settings are written like: threshold = 0.7")
     })?;
-    let known = keys();
-    if let Some(key) = table.keys().find(|key| !known.contains(key)) {
-        let fault = Fault::new(format!("{shown}: there is no setting {key:?}"));
-        return Err(match nearest(key, &known) {
-            Some(name) => fault.hint(format!("did you mean {name:?}?")),
-            None => fault.hint(format!("there are: {}", known.join(", "))),
-        });
+    let known = kinds();
+    let mut table = toml::Table::new();
+    // In the order of the file, so that the first fault in it is the one that is told.
+    let mut entries: Vec<_> = written.into_iter().collect();
+    entries.sort_by_key(|(_, value)| value.span().start);
+    for (key, value) in entries {
+        let place = format!("{shown}, line {}", line(Some(value.span())));
+        let value = value.into_inner();
+        match known.iter().find(|(name, _)| *name == key) {
+            Some((_, kind)) if kind.holds(&value) => {}
+            Some((_, kind)) => {
+                return Err(Fault::new(format!(
+                    "{place}: {key} must be {kind}, not {}",
+                    what(&value)
+                )));
+            }
+            None => {
+                let names: Vec<String> = known.into_iter().map(|(name, _)| name).collect();
+                let fault = Fault::new(format!("{place}: there is no setting {key:?}"));
+                return Err(match nearest(&key, &names) {
+                    Some(name) => fault.hint(format!("did you mean {name:?}?")),
+                    None => fault.hint(format!("there are: {}", names.join(", "))),
+                });
+            }
+        }
+        table.insert(key, value);
     }
-    toml::from_str::<Settings>(text).map_err(|error| {
-        Fault::new(format!(
-            "{shown}, line {}: {}",
-            line(error.span()),
-            error.message()
-        ))
-    })?;
     Ok(table)
+}
+
+/// A value of a settings file in the words of someone who wrote it.
+fn what(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => format!("the text {text:?}"),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(switch) => switch.to_string(),
+        toml::Value::Datetime(date) => format!("the date {date}"),
+        toml::Value::Array(items) => match items.iter().find(|item| !item.is_str()) {
+            Some(item) => format!("a list with {}", what(item)),
+            None => "a list".into(),
+        },
+        toml::Value::Table(_) => "a table".into(),
+    }
 }
 
 fn tutorial() -> Settings {

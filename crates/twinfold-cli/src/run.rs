@@ -1,20 +1,23 @@
 //! `twinfold run`: files in, published relations out.
 
-use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use twinfold::DocId;
 use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
+use twinfold::labels::Labels;
 use twinfold::pipeline::{self, Observer as _, Options, Stage};
 use twinfold::sets::ShingleSets;
 use twinfold_io::publish::{
-    Environment, InputEntry, Labels, Manifest, OutputFolder, Publication, RecallEntry, Records,
-    Relation, publish, renamed_columns,
+    Environment, InputEntry, Manifest, OutputFolder, Publication, Records, Relation, publish,
+    renamed_columns,
 };
 use twinfold_io::source::{Input, Table};
 
 use crate::expect;
 use crate::fault::Fault;
+use crate::interrupt::Interrupts;
+use crate::print;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
 use crate::summary::{LostMost, Summary, listing_name, notes};
@@ -23,7 +26,7 @@ use crate::summary::{LostMost, Summary, listing_name, notes};
 const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
 
 /// Runs what was resolved.
-pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
+pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fault> {
     let out = resolved
         .out
         .as_deref()
@@ -40,9 +43,9 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
                 resolved.threads
             ))
         })?;
-    let folder = OutputFolder::claim(out, resolved.overwrite)?;
+    let progress = Arc::new(Progress::new(resolved.progress, resolved.quiet));
+    let folder = interrupts.claim(&progress, || OutputFolder::claim(out, resolved.overwrite))?;
     check_inputs(&input, &folder)?;
-    let progress = Progress::new(resolved.progress, resolved.quiet);
 
     let (documents, batches) = read(resolved, &input, &pool, &progress)?;
     check_read(&documents)?;
@@ -60,7 +63,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         let options = Options {
             list_rejected: resolved.publish.contains(Relation::ScoredPairs),
         };
-        pipeline::run(&resolved.config, &documents, sets, options, &progress)
+        pipeline::run(&resolved.config, &documents, sets, options, &*progress)
     })?;
 
     let records = Records {
@@ -103,10 +106,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         }),
         generator: outcome.generator().name(),
         guarantee: outcome.guarantee(),
-        recall: RecallEntry {
-            expected: outcome.recall().clone(),
-            origin: "at_threshold: the generator's curve; estimated: Horvitz-Thompson over the accepted pairs",
-        },
+        recall: outcome.recall().clone(),
         slots: outcome.slots().clone(),
         edges_listed: listing_name(outcome.listing()).into(),
         records,
@@ -119,6 +119,7 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
             kernels: twinfold::kernels().into_iter().collect(),
             threads: resolved.threads,
             stage_times: stage_times.clone(),
+            manifest_sha256: String::new(),
         },
         outputs: files.clone(),
     };
@@ -161,9 +162,13 @@ pub(crate) fn run(resolved: &Resolved) -> Result<(), Fault> {
         (false, true) => return Ok(()),
         (false, false) => summary.text(),
     };
-    // The results are safe: a reader that has gone away is no fault.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    // The results are safe, but whoever reads only the summary must not take its loss for success.
+    print(&text).map_err(|fault| {
+        fault.hint(format!(
+            "the results in {} are complete; the manifest holds what the summary says",
+            out.display()
+        ))
+    })
 }
 
 fn read(
@@ -229,19 +234,25 @@ fn check_rejected(resolved: &Resolved, documents: &Table) -> Result<(), Fault> {
     let rejected = documents.rejected();
     match rejected.first() {
         Some(first) if documents.is_empty() => Err(Fault::new(format!(
-            "none of the {} records can be used; the first is in {}, {}: {}",
-            rejected.len(),
+            "{} in {}, {}: {}",
+            match rejected.len() {
+                1 => "the only record cannot be used; it is".to_owned(),
+                many => format!("none of the {many} records can be used; the first is"),
+            },
             first.file,
             first.place,
             first.reason
         ))
         .hint("mend the input, or name other columns with --id-column and --text-column")),
         Some(first) if resolved.strict => Err(Fault::new(format!(
-            "{}, {}: {} (the first of {} records that cannot be used)",
+            "{}, {}: {} ({})",
             first.file,
             first.place,
             first.reason,
-            rejected.len()
+            match rejected.len() {
+                1 => "the only record that cannot be used".to_owned(),
+                many => format!("the first of {many} records that cannot be used"),
+            }
         ))
         .hint("mend the input, or leave out --strict to set such records aside")),
         _ => Ok(()),

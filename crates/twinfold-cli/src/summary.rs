@@ -8,10 +8,13 @@ use serde::Serialize;
 use twinfold::Outcome;
 use twinfold::candidates::{Guarantee, JoinEdges};
 use twinfold::config::{Candidates, Config};
+use twinfold::labels::LabelCounts;
 use twinfold::outcome::Counts;
 use twinfold::recall::ExpectedRecall;
 use twinfold::represent::DateCounts;
-use twinfold_io::publish::{FileEntry, LabelCounts, Records, StageTime};
+use twinfold_io::publish::{FileEntry, Records, StageTime};
+
+use crate::words::{counted, percent, similarity};
 
 /// What a run says of itself.
 #[derive(Debug, Serialize)]
@@ -78,7 +81,7 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
                 banding.bands(),
                 banding.rows(),
                 config.threshold,
-                percent(banding.probability(config.threshold.as_f64())),
+                percent(banding.probability(config.threshold.as_f64()), 2),
             ));
         } else if banding.used() < banding.hashes() {
             notes.push(format!(
@@ -114,15 +117,6 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
     notes
 }
 
-fn percent(share: f64) -> String {
-    let hundred = share * 100.0;
-    if share < 1.0 && hundred > 99.99 {
-        "over 99.99%".into()
-    } else {
-        format!("{hundred:.2}%")
-    }
-}
-
 impl Summary<'_> {
     /// The block for people.
     pub(crate) fn text(&self) -> String {
@@ -145,19 +139,20 @@ impl Summary<'_> {
         )?;
         write!(
             text,
-            "candidates   {} of {} possible pairs",
+            "candidates   {} of {}",
             count(counts.candidate_pairs),
-            count(counts.possible_pairs)
+            counted(counts.possible_pairs, "possible pair", "possible pairs")
         )?;
         if let Some(reduction) = self.reduction_ratio {
-            write!(text, " ({:.2}% fewer)", reduction * 100.0)?;
+            write!(text, " ({} fewer)", percent(reduction, 2))?;
         }
-        writeln!(text, ", in {} pair slots", count(counts.pair_slots))?;
-        if self.edges_listed == "spanning" {
+        let slots = counted(counts.pair_slots, "pair slot", "pair slots");
+        writeln!(text, ", in {slots}")?;
+        if counts.skipped_slots > 0 {
             writeln!(
                 text,
-                "             {} slots skipped, their pairs being connected already",
-                count(counts.skipped_slots)
+                "             {} skipped, being connected already",
+                counted(counts.skipped_slots, "slot", "slots")
             )?;
         }
         write!(
@@ -182,52 +177,67 @@ impl Summary<'_> {
         if counts.numeric_pairs > 0 {
             writeln!(
                 text,
-                "             {} near pairs differ in numbers only (--keep-numbers refuses them)",
-                count(counts.numeric_pairs)
+                "             {} in numbers only (--keep-numbers refuses them)",
+                counted(
+                    counts.numeric_pairs,
+                    "near pair differs",
+                    "near pairs differ"
+                )
             )?;
         }
-        if counts.refused_for_numbers > 0 {
-            writeln!(
+        match counts.refused_for_numbers {
+            Some(0) => {}
+            Some(refused) => writeln!(
                 text,
-                "             {} pairs refused, since they differ in a number",
-                count(counts.refused_for_numbers)
-            )?;
+                "             {} in a number and refused for it",
+                counted(refused, "pair differing", "pairs differing")
+            )?,
+            None => writeln!(
+                text,
+                "             pairs that differ in a number were refused, and not counted"
+            )?,
         }
         writeln!(
             text,
-            "clusters     {} of two or more (the largest of {}), {} singletons",
+            "clusters     {} of two or more (the largest of {}), {}",
             count(counts.clusters),
             count(counts.largest_cluster),
-            count(counts.singletons)
+            counted(counts.singletons, "singleton", "singletons")
         )?;
-        writeln!(
+        // What is kept are the rows of deduped_documents: kept + removed = used + empty.
+        write!(
             text,
-            "kept         {} documents; removed {}",
-            count(counts.kept),
-            count(counts.removed)
+            "kept         {}",
+            counted(counts.kept + records.empty, "document", "documents")
         )?;
+        if records.empty > 0 {
+            write!(
+                text,
+                ": {} of those used, and the {} empty that empty_documents.csv lists",
+                count(counts.kept),
+                count(records.empty)
+            )?;
+        }
+        writeln!(text, "; removed {}", count(counts.removed))?;
         if counts.removed_indirectly > 0 {
             writeln!(
                 text,
-                "warning      {} of the removed match the kept one only by way of others, the least at {:.2}; --linkage star keeps those",
-                count(counts.removed_indirectly),
-                self.least_direct_score
-            )?;
-        }
-        if records.empty > 0 {
-            writeln!(
-                text,
-                "             {} empty documents are kept, too, and listed in empty_documents.csv",
-                count(records.empty)
+                "warning      {} the kept one only by way of others, the least at {}; --linkage star keeps those",
+                counted(
+                    counts.removed_indirectly,
+                    "of the removed matches",
+                    "of the removed match"
+                ),
+                similarity(self.least_direct_score)
             )?;
         }
         for lost in &self.sources_losing_most {
             writeln!(
                 text,
-                "warning      source {:?} lost {} of its {} documents",
+                "warning      source {:?} lost {} of its {}",
                 lost.source,
                 count(lost.removed),
-                count(lost.documents)
+                counted(lost.documents, "document", "documents")
             )?;
         }
         if let Some(DateCounts {
@@ -238,16 +248,16 @@ impl Summary<'_> {
         {
             writeln!(
                 text,
-                "dates        {} documents have none, {} have something that is no date: they sort last in the keep rule",
-                count(missing),
-                count(unreadable)
+                "dates        {} none, {} something that is no date: they sort last in the keep rule",
+                counted(missing, "document has", "documents have"),
+                counted(unreadable, "has", "have")
             )?;
         }
         if records.rejected > 0 {
             writeln!(
                 text,
-                "warning      {} records could not be used; rejected.jsonl says where and why",
-                count(records.rejected)
+                "warning      {} could not be used; rejected.jsonl says where and why",
+                counted(records.rejected, "record", "records")
             )?;
         }
         for (from, to) in self.renamed_columns {
@@ -293,21 +303,23 @@ impl Summary<'_> {
                 write!(
                     text,
                     "recall       {} expected for pairs at {} ({})",
-                    percent(*recall_at_threshold),
+                    percent(*recall_at_threshold, 2),
                     self.threshold,
                     self.generator
                 )?;
                 if let Some(estimated) = self.recall.estimated {
                     write!(
                         text,
-                        "; about {:.0}% of all pairs above it were found",
-                        estimated * 100.0
+                        "; about {} of all pairs above it were found",
+                        percent(estimated, 0)
                     )?;
                 }
                 writeln!(text)?;
                 let points: Vec<String> = curve
                     .iter()
-                    .map(|point| format!("{:.1} {}", point.similarity, percent(point.probability)))
+                    .map(|point| {
+                        format!("{:.1} {}", point.similarity, percent(point.probability, 2))
+                    })
                     .collect();
                 writeln!(text, "proposed     at similarity {}", points.join(", "))
             }

@@ -287,7 +287,7 @@ fn columns_under_any_name() {
         bench.summary(
             &[&file],
             "out",
-            &[&names[..], &["--overwrite"], extra].concat(),
+            &[&names[..], &["--overwrite", "--publish", "all"], extra].concat(),
         );
         bench.csv("out", "cluster_inspection")[0][2].to_owned()
     };

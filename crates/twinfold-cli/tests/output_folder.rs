@@ -168,12 +168,16 @@ fn a_run_never_removes_what_it_reads() {
     let bench = Bench::new();
     bench.write("data/good.jsonl", encode("jsonl", &corpus(10)));
     let data = bench.name("data");
-    bench
-        .run(&[&data], "data/out", &["--quiet", "--publish", "all"])
-        .success();
+    let read = |arguments: &[&str]| {
+        let arguments = [&["--json", "--publish", "all"], arguments].concat();
+        let summary = bench.run(&[&data], "data/out", &arguments).success();
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        summary["records"]["read"].as_u64().unwrap()
+    };
+    let records = read(&[]);
     let before = files(&bench.path("data"));
     let one = bench.name("data/out/source_documents.parquet");
-    let mut inputs = vec![one.clone(), bench.name("data/out/*.parquet"), data];
+    let mut inputs = vec![one.clone(), bench.name("data/out")];
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(&one, bench.path("link.parquet")).unwrap();
@@ -185,6 +189,16 @@ fn a_run_never_removes_what_it_reads() {
         assert_same(&files(&bench.path("data")), &before, input);
     }
     bench.run(&[&one], "elsewhere", &["--quiet"]).success();
+    // Of a pattern or a folder, what an earlier run wrote is no part.
+    bench
+        .run(
+            &[&bench.name("data/out/*.parquet")],
+            "data/out",
+            &["--overwrite"],
+        )
+        .fault_with(&["the output of an earlier run"]);
+    assert_same(&files(&bench.path("data")), &before, "the pattern");
+    assert_eq!(read(&["--overwrite"]), records);
 }
 
 #[test]

@@ -44,10 +44,6 @@ fn a_setting_without_a_meaning_is_refused() {
             &["--target-recall", "0.9", "--bands", "8"],
             "target-recall chooses bands itself",
         ),
-        (
-            &["--linkage", "star", "--edges", "spanning"],
-            "star linkage needs every edge",
-        ),
         (&["--threads", "0"], "threads must be 1 to 4096"),
         (
             &["--threads", "9223372036854775807"],
@@ -199,6 +195,11 @@ fn faults_of_a_file_name_it_and_the_line() {
             &["\"treshold\"", "did you mean \"threshold\"?"][..],
         ),
         ("threshold = 0.7\n\nbands = \"x\"\n", &["line 3"]),
+        (
+            "seed = 99_999_999_999_999_999_999\n",
+            &["line 1", "9223372036854775807"],
+        ),
+        ("inputs = [\n\"a\",\n1]\n", &["line 1", "a list with 1"]),
         ("threshold = \n", &["line 1"]),
         (
             "threshold = 0.7\nthreshold = 0.8\n",
@@ -232,4 +233,103 @@ fn faults_of_a_file_name_it_and_the_line() {
     );
     assert_eq!(twinfold(&["run", "--config", &file]).success(), "");
     twinfold(&["verify", &out]).success();
+}
+
+/// Every setting, given a value of every kind that TOML has: what it cannot be is refused in words,
+/// with file, line and key, and never in those of the program's own types.
+#[test]
+fn a_value_of_another_kind_is_refused_in_words() {
+    let bench = Bench::new();
+    let values = [
+        ("\"x\"", "text"),
+        ("-1", "negative"),
+        ("3", "whole"),
+        ("0.5", "number"),
+        ("true", "switch"),
+        ("[\"x\"]", "texts"),
+        ("[1]", "list"),
+        ("1979-05-27", "date"),
+        ("{ a = 1 }", "table"),
+    ];
+    let help = twinfold(&["run", "--help"]).success();
+    let mut keys: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.trim_start().split_once("--"))
+        .filter(|(before, _)| before.is_empty() || *before == "-q, ")
+        .map(|(_, option)| option.split([' ', '[', '=']).next().unwrap())
+        .filter(|key| !["help", "config", "version"].contains(key))
+        .collect();
+    keys.push("inputs");
+    assert!(keys.len() > 30, "{keys:?}");
+    for key in keys {
+        let (fits, expected): (&[&str], &str) = match key {
+            "shingle-size" | "hashes" | "bands" | "rows" | "seed" | "max-pairs" | "threads" => {
+                (&["whole"], "a whole number, 0 or more")
+            }
+            "target-recall" => (&["negative", "whole", "number"], "a number, such as 0.99"),
+            "make-ids" | "strict" | "keep-numbers" | "overwrite" | "quiet" | "json" => {
+                (&["switch"], "true or false")
+            }
+            "threshold" => (
+                &["text", "negative", "whole", "number"],
+                "a decimal such as 0.7, or a text",
+            ),
+            "inputs" => (&["texts"], "a list of texts"),
+            _ => (&["text"], "a text in quotes"),
+        };
+        for (value, kind) in values {
+            let file = bench.write("x.toml", format!("# settings\n{key} = {value}\n"));
+            let run = twinfold(&["config", "--config", &file]);
+            if fits.contains(&kind) {
+                // It may still be out of range, or without a meaning beside the others.
+                let refused = format!("{key} must be {expected}");
+                assert!(!run.stderr().contains(&refused), "{}", run.stderr());
+                continue;
+            }
+            let said = run.fault_with(&["x.toml, line 2: ", &format!("{key} must be {expected}")]);
+            for word in [
+                "usize",
+                "u64",
+                "f64",
+                "i64",
+                "boolean",
+                "invalid type",
+                "sequence",
+            ] {
+                assert!(!said.contains(word), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_on_the_command_line_says_what_is_allowed() {
+    for option in [
+        "shingle-size",
+        "hashes",
+        "bands",
+        "rows",
+        "seed",
+        "max-pairs",
+        "threads",
+    ] {
+        for number in ["-1", "1.5", "x", "", "1e3", "99999999999999999999"] {
+            for arguments in [
+                vec![format!("--{option}={number}")],
+                vec![format!("--{option}"), number.to_owned()],
+            ] {
+                let mut command = vec!["config"];
+                command.extend(arguments.iter().map(String::as_str));
+                let run = twinfold(&command);
+                let said = run.stderr();
+                assert_eq!(run.code(), Some(2), "{said}");
+                assert!(
+                    said.contains(&format!("--{option}"))
+                        && said.contains("a whole number, 0 or more")
+                        && !said.contains("-- -1"),
+                    "{said}"
+                );
+            }
+        }
+    }
 }

@@ -55,29 +55,69 @@ fn damage_to_any_file_is_noticed() {
 }
 
 #[test]
-fn damage_to_what_the_manifest_says_of_files_is_noticed() {
+fn an_edit_of_the_manifest_is_noticed() {
     let bench = Bench::new();
     let good = bench.write("good.jsonl", encode("jsonl", &corpus(10)));
     bench.run(&[&good], "out", &["--quiet"]).success();
     let manifest = std::fs::read_to_string(bench.path("out/manifest.json")).unwrap();
-    let outputs = manifest.find("\"outputs\"").unwrap();
-    for (at, byte) in manifest.bytes().enumerate().skip(outputs) {
-        let in_rows = manifest[..at]
-            .rfind('"')
-            .is_some_and(|quote| manifest[..quote].ends_with("\"rows"));
-        if at % 7 != 0 || !byte.is_ascii_alphanumeric() || in_rows {
-            continue;
-        }
-        let mut damaged = manifest.clone().into_bytes();
-        damaged[at] ^= 1;
-        bench.write("out/manifest.json", damaged);
-        let verified = twinfold(&["verify", &bench.name("out")]);
-        assert_eq!(
-            verified.code(),
-            Some(2),
-            "byte {at}: {}",
-            &manifest[at - 20..at + 5]
-        );
+    let verify = || twinfold(&["verify", &bench.name("out")]);
+    let damaged = |text: &[u8], what: &str| {
+        bench.write("out/manifest.json", text);
+        let verified = verify();
+        assert_eq!(verified.code(), Some(2), "{what}");
+        verified.fault_with(&["manifest.json"]);
+    };
+    // Any byte of it, white space included.
+    for at in (0..manifest.len()).step_by(5) {
+        let mut bytes = manifest.clone().into_bytes();
+        bytes[at] ^= 1;
+        damaged(&bytes, &format!("byte {at}: {}", &manifest[..at + 1]));
+    }
+    for at in (0..manifest.len()).step_by(41) {
+        let (before, after) = manifest.split_at(at);
+        damaged(format!("{before} {after}").as_bytes(), "a space more");
+        damaged(before.as_bytes(), "cut short");
+    }
+    // Any line of it left out or said twice.
+    let lines: Vec<&str> = manifest.lines().collect();
+    for at in 0..lines.len() {
+        let mut fewer = lines.clone();
+        fewer.remove(at);
+        damaged(fewer.join("\n").as_bytes(), lines[at]);
+        let mut more = lines.clone();
+        more.insert(at, lines[at]);
+        damaged(more.join("\n").as_bytes(), lines[at]);
+    }
+    // Edits that leave it a manifest.
+    for (from, to) in [
+        ("\"threshold\": \"0.7\"", "\"threshold\": \"0.9\""),
+        ("\"kept\": ", "\"kept\": 1"),
+        ("\"engine\": \"local\"", "\"engine\": \"other\""),
+        ("\"at_threshold\": 1.", "\"at_threshold\": 0."),
+    ] {
+        assert_eq!(manifest.matches(from).count(), 1, "{from}");
+        bench.write("out/manifest.json", manifest.replace(from, to));
+        verify().fault_with(&["manifest.json", "not what was written", "SHA-256"]);
+    }
+    bench.write("out/manifest.json", &manifest);
+    verify().success();
+}
+
+/// The hash is one that anyone can compute: that of the text with the hash left empty.
+#[test]
+fn the_hash_of_the_manifest_can_be_recomputed() {
+    let bench = Bench::new();
+    let good = bench.write("good.jsonl", encode("jsonl", &corpus(10)));
+    bench.run(&[&good], "out", &["--quiet"]).success();
+    let manifest = std::fs::read_to_string(bench.path("out/manifest.json")).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let hash = parsed["environment"]["manifest_sha256"].as_str().unwrap();
+    assert_eq!(hash.len(), 64);
+    let open = bench.write("open.json", manifest.replace(hash, ""));
+    let sum = std::process::Command::new("sha256sum").arg(open).output();
+    // Not every system has the program.
+    if let Ok(sum) = sum {
+        assert!(String::from_utf8(sum.stdout).unwrap().starts_with(hash));
     }
 }
 

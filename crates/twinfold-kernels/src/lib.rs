@@ -9,8 +9,10 @@ mod ascii;
 mod intersect;
 mod memory;
 mod minhash;
+mod xxh3;
 
-pub use ascii::{append_collapsed, append_words, ascii_prefix};
+pub use ascii::{append_collapsed, append_words, lead_bytes};
 pub use intersect::{intersection_at_least, intersection_size};
 pub use memory::prefer_huge_pages;
 pub use minhash::{minhash, minhash_instructions, serial as minhash_serial};
+pub use xxh3::{append_window_hashes, xxh3_64};

@@ -50,9 +50,6 @@ impl Config {
                 size: self.shingle_size,
             });
         }
-        if self.linkage == Linkage::Star && self.edges == EdgeListing::Spanning {
-            return Err(ConfigError::StarNeedsAllEdges);
-        }
         Ok(())
     }
 }
@@ -168,7 +165,8 @@ pub enum EdgeListing {
     Auto,
     /// Every accepted pair; an error above the budget.
     All,
-    /// Just enough edges to connect each cluster.
+    /// Just enough edges to connect each cluster: with stars, one from each removed document to the
+    /// kept one.
     Spanning,
 }
 
@@ -242,18 +240,12 @@ pub enum ConfigError {
         /// The tokens asked for.
         size: usize,
     },
-    /// A star is made of direct matches, and spanning edges leave most of them out.
-    #[error("star linkage needs every edge, and spanning edges are only some of them")]
-    StarNeedsAllEdges,
 }
 
 impl ConfigError {
     /// What to do about it, in one line.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::StarNeedsAllEdges => {
-                Some("use --edges all with --linkage star, or --linkage components".into())
-            }
             Self::Banding(BandingError::TooFewHashes { bands, rows, .. }) => Some(format!(
                 "raise --hashes to {}, or lower --bands or --rows",
                 bands.saturating_mul(*rows)

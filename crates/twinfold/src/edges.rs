@@ -1,6 +1,7 @@
 //! Edges between documents: what the pairs of classes, the classes and the exact groups stand for.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use crate::candidates::JoinEdges;
 use crate::document::DocId;
@@ -47,6 +48,37 @@ pub fn pairs_within_classes(sets: &ShingleSets) -> u64 {
     })
 }
 
+/// The pairs of a left and a right document that are equal by `key`.
+pub(crate) fn equal_pairs<K: Eq + Hash>(
+    left: &[DocId],
+    right: &[DocId],
+    key: impl Fn(DocId) -> K,
+) -> u64 {
+    if let ([a], [b]) = (left, right) {
+        return u64::from(key(*a) == key(*b));
+    }
+    let mut counts: HashMap<K, u64> = HashMap::new();
+    for &document in left {
+        *counts.entry(key(document)).or_default() += 1;
+    }
+    right
+        .iter()
+        .filter_map(|&document| counts.get(&key(document)))
+        .sum()
+}
+
+/// The pairs among documents that are equal by `key`.
+pub(crate) fn equal_pairs_within<K: Ord>(members: &[DocId], key: impl Fn(DocId) -> K) -> u64 {
+    if members.len() < 2 {
+        return 0;
+    }
+    let mut keys: Vec<K> = members.iter().map(|&document| key(document)).collect();
+    keys.sort_unstable();
+    keys.chunk_by(|a, b| a == b).fold(0, |sum: u64, run| {
+        sum.saturating_add(pairs(run.len() as u64))
+    })
+}
+
 pub(crate) fn pairs(documents: u64) -> u64 {
     crate::candidates::pairs_of(documents)
         .try_into()
@@ -71,11 +103,17 @@ fn exact_groups(sets: &ShingleSets) -> Vec<Vec<DocId>> {
     groups
 }
 
-/// The pairs of documents with the same exact text.
-pub(crate) fn exact_pair_count(sets: &ShingleSets) -> u64 {
-    exact_groups(sets).iter().fold(0, |sum: u64, group| {
-        sum.saturating_add(pairs(group.len() as u64))
-    })
+/// Of the groups of documents with the same exact text, those whose shingle sets differ, by their
+/// smallest document.
+pub(crate) fn exact_groups_across_classes(sets: &ShingleSets) -> HashMap<DocId, Vec<DocId>> {
+    let across = |group: &Vec<DocId>| {
+        let class = sets.class_of(group[0]);
+        group
+            .iter()
+            .any(|&document| sets.class_of(document) != class)
+    };
+    let groups = exact_groups(sets).into_iter().filter(across);
+    groups.map(|group| (group[0], group)).collect()
 }
 
 /// The pairs of documents with the same exact text and different sets, which a listing of every

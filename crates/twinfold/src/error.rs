@@ -1,6 +1,6 @@
 //! The library's one error type.
 
-use crate::config::{ConfigError, Linkage};
+use crate::config::{ConfigError, EdgeListing};
 use crate::represent::KeepError;
 
 /// What can stop a run. All of it is the caller's to mend; [`Error::hint`] says how.
@@ -27,8 +27,8 @@ pub enum Error {
         largest_key: String,
         /// The documents in the fullest bucket.
         largest_documents: u64,
-        /// How edges were to become clusters: stars cannot do with fewer edges.
-        linkage: Linkage,
+        /// Which edges were to be listed. If not all, it is star linkage that needs so many.
+        edges: EdgeListing,
     },
     /// Two documents have the same id.
     #[error("two documents have the id {id:?}")]
@@ -60,14 +60,14 @@ impl Error {
             Self::Keep(error) => error.hint(),
             Self::PairBudget {
                 needed,
-                linkage: Linkage::Star,
+                edges: EdgeListing::All,
                 ..
             } => Some(format!(
-                "raise --max-pairs to {needed}, or use --linkage components, which can do with spanning edges"
-            )),
-            Self::PairBudget { needed, .. } => Some(format!(
                 "raise --max-pairs to {needed}, or list just enough edges to connect each cluster \
                  with --edges spanning"
+            )),
+            Self::PairBudget { needed, .. } => Some(format!(
+                "raise --max-pairs to {needed}, or use --linkage components, which can do with fewer pairs"
             )),
             Self::DuplicateId { .. } => Some("give each document an id of its own".into()),
             Self::TooManyDocuments { .. } => Some("split the corpus".into()),

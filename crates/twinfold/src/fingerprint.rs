@@ -17,7 +17,9 @@ use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
 use crate::sort::sort_distinct;
-use crate::text::{NormalisedText, Tokenizer, number_keys, shingle_hash, shingles};
+use crate::text::{
+    NormalisedText, Tokenizer, append_shingle_hashes, number_keys, shingle_hash, shingles,
+};
 
 /// How a document came by its shingle set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,9 +237,7 @@ impl Fingerprinter {
             self.spans.dedup_by_key(|span| span.0);
             batch.hashes.extend(self.spans.iter().map(|span| span.0));
         } else {
-            batch
-                .hashes
-                .extend(shingles(&self.normalised, self.shingle_size).map(shingle_hash));
+            append_shingle_hashes(&self.normalised, self.shingle_size, &mut batch.hashes);
             if !self.raw {
                 let distinct = sort_distinct(
                     &mut batch.hashes[start..],

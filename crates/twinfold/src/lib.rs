@@ -32,7 +32,9 @@ pub mod edges;
 pub mod error;
 pub mod exact;
 pub mod fingerprint;
+mod frequency;
 pub mod graph;
+pub mod labels;
 mod numeric;
 pub mod outcome;
 pub mod pipeline;
@@ -42,7 +44,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
-mod tally;
+pub mod tally;
 pub mod text;
 pub mod threshold;
 

@@ -7,41 +7,35 @@ use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use crate::candidates::JoinEdges;
 use crate::config::Config;
 use crate::document::{DocId, Documents};
-use crate::score::ScoredPair;
 use crate::sets::ShingleSets;
 use crate::text::{NormalisedText, NumberKeys, number_keys};
 
-/// Counts the listed near pairs of `accepted` pairs of classes that differ in numbers only.
+/// The listed pairs of a left and a right document.
+pub(crate) type Pairs<'a> = (&'a [DocId], &'a [DocId]);
+
+/// Counts the near pairs among `listed` that differ in numbers only. The documents of one side have
+/// one shingle set, and those of the other another.
 pub(crate) fn count(
     config: &Config,
     documents: &dyn Documents,
     sets: &ShingleSets,
-    accepted: &[ScoredPair],
-    listing: JoinEdges,
+    listed: &[Pairs<'_>],
 ) -> u64 {
-    let members = |class: u32| match listing {
-        JoinEdges::All => sets.members(class),
-        // Spanning edges join classes by their first members.
-        JoinEdges::Spanning => &sets.members(class)[..1],
-    };
-    let possible: Vec<&ScoredPair> = accepted
+    // A pair that differs in numbers only is not listed where numbers are to be kept.
+    if config.keep_numbers {
+        return 0;
+    }
+    let possible: Vec<&Pairs<'_>> = listed
         .par_iter()
-        .filter(|pair| share_a_token_count(members(pair.left), members(pair.right), sets))
+        .filter(|(left, right)| share_a_token_count(left, right, sets))
         .collect();
     // Copies have the keys of the text that they are copies of.
     let texts: HashSet<DocId> = possible
         .iter()
-        .flat_map(|pair| [pair.left, pair.right])
-        .collect::<HashSet<u32>>()
-        .into_iter()
-        .flat_map(|class| {
-            members(class)
-                .iter()
-                .map(|&member| sets.exact_first(member))
-        })
+        .flat_map(|(left, right)| left.iter().chain(*right))
+        .map(|&member| sets.exact_first(member))
         .collect();
     let keys: HashMap<DocId, NumberKeys> = texts
         .into_par_iter()
@@ -52,9 +46,9 @@ pub(crate) fn count(
         .collect();
     possible
         .par_iter()
-        .map(|pair| {
-            let left = by_text(members(pair.left), sets);
-            let right = by_text(members(pair.right), sets);
+        .map(|(left, right)| {
+            let left = by_text(left, sets);
+            let right = by_text(right, sets);
             let mut count = 0;
             for (a, copies) in &left {
                 for (b, others) in &right {

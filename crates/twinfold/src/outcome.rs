@@ -3,14 +3,17 @@
 use serde::Serialize;
 
 use crate::candidates::{CandidateGenerator, Guarantee, JoinEdges, Joined, Slots};
-use crate::config::Config;
+use crate::config::{Config, Linkage};
 use crate::document::DocId;
 use crate::edges::{self, Adjacency, Edge, ExactPairs, Instrument};
 use crate::graph::Groups;
+use crate::labels::Labels;
+use crate::pipeline::Plan;
 use crate::recall::ExpectedRecall;
 use crate::represent::KeepOrder;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
+use crate::tally::Tally;
 
 /// A document that is not kept, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +76,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Those that are not kept, by id.
+    pub(crate) fn removed(&self) -> &[Removed] {
+        &self.removed
+    }
+
     pub(crate) fn new(parts: Vec<(DocId, Vec<Removed>)>) -> Self {
         let mut kept = Self::default();
         for (representative, removed) in parts {
@@ -113,8 +121,9 @@ pub struct Counts {
     pub near_pairs: u64,
     /// Of the near pairs, those that are the same but for numbers.
     pub numeric_pairs: u64,
-    /// Pairs at or above the threshold that were refused because they differ in a number.
-    pub refused_for_numbers: u64,
+    /// Pairs at or above the threshold that were refused because they differ in a number; none where
+    /// they were not counted, since not every edge is listed or they are too many to be looked at.
+    pub refused_for_numbers: Option<u64>,
     /// Of the edges, those within one domain, where there are domains.
     pub same_domain_duplicates: Option<u64>,
     /// Clusters of two or more.
@@ -144,8 +153,8 @@ pub(crate) struct Found {
     pub(crate) config: Config,
     pub(crate) sets: ShingleSets,
     pub(crate) generator: Box<dyn CandidateGenerator>,
-    pub(crate) slots: Slots,
-    pub(crate) listing: JoinEdges,
+    pub(crate) plan: Plan,
+    pub(crate) domains: Option<Labels>,
     pub(crate) joined: Joined,
     pub(crate) exact: ExactPairs,
     pub(crate) clusters: Groups,
@@ -159,23 +168,26 @@ pub(crate) struct Found {
 pub struct Outcome {
     found: Found,
     counts: Counts,
+    tally: Tally,
     adjacency: Adjacency,
 }
 
 impl Outcome {
-    /// Counts what was found. `domains` holds a number for each document's domain.
-    pub(crate) fn new(found: Found, domains: Option<&[u32]>) -> Self {
+    /// Counts what was found.
+    pub(crate) fn new(found: Found) -> Self {
         let adjacency = edges::adjacency(found.sets.classes(), &found.joined.accepted);
         let mut outcome = Self {
             found,
             counts: Counts::default(),
+            tally: Tally::default(),
             adjacency,
         };
-        outcome.counts = outcome.count(domains);
+        outcome.tally = Tally::new(&outcome);
+        outcome.counts = outcome.count();
         outcome
     }
 
-    fn count(&self, domains: Option<&[u32]>) -> Counts {
+    fn count(&self) -> Counts {
         let sets = &self.found.sets;
         let empty = sets.empty().len() as u64;
         let documents = sets.documents() as u64 - empty;
@@ -184,12 +196,13 @@ impl Outcome {
             documents,
             empty_documents: empty,
             possible_pairs: edges::pairs(documents),
-            pair_slots: self.found.slots.slots,
+            pair_slots: self.found.plan.slots.slots,
             candidate_pairs: within.saturating_add(self.found.joined.proposed_documents),
             scored_class_pairs: self.found.joined.scored,
             skipped_slots: self.found.joined.skipped,
             numeric_pairs: self.found.numeric_pairs,
-            refused_for_numbers: self.found.joined.refused_for_numbers,
+            refused_for_numbers: (self.found.plan.count_refused || !self.found.config.keep_numbers)
+                .then_some(self.found.joined.refused_for_numbers),
             removed: self.found.kept.removed.len() as u64,
             removed_indirectly: self.found.kept.removed.iter().filter(|r| !r.direct).count() as u64,
             ..Counts::default()
@@ -208,49 +221,18 @@ impl Outcome {
             counts.largest_cluster = 0;
         }
         counts.kept = counts.clusters + counts.singletons;
-        let mut same_domain = 0;
-        match self.found.listing {
-            // Every edge: count without walking them all.
-            JoinEdges::All => {
-                let weight = |pair: &ScoredPair| {
-                    (sets.members(pair.left).len() * sets.members(pair.right).len()) as u64
-                };
-                counts.exact_pairs = edges::exact_pair_count(sets);
-                counts.duplicate_pairs = within
-                    + self.found.joined.accepted.iter().map(weight).sum::<u64>()
-                    + self.found.exact.documents().len() as u64;
-                if let Some(domains) = domains {
-                    self.for_each_edge(|edge| {
-                        let [a, b] = [edge.left, edge.right].map(|d| domains[d.index()]);
-                        same_domain += u64::from(a == b);
-                    });
-                }
-            }
-            JoinEdges::Spanning => self.for_each_edge(|edge| {
-                counts.duplicate_pairs += 1;
-                counts.exact_pairs += u64::from(edge.instrument == Instrument::Exact);
-                if let Some(domains) = domains {
-                    let [a, b] = [edge.left, edge.right].map(|d| domains[d.index()]);
-                    same_domain += u64::from(a == b);
-                }
-            }),
-        }
-        counts.near_pairs = counts.duplicate_pairs - counts.exact_pairs;
-        if let Some(domains) = domains {
-            counts.same_domain_duplicates = Some(same_domain);
+        let (exact, near) = (self.tally.exact, self.tally.near);
+        counts.exact_pairs = exact.pairs;
+        counts.near_pairs = near.pairs;
+        counts.duplicate_pairs = exact.pairs.saturating_add(near.pairs);
+        if let Some(domains) = &self.found.domains {
+            counts.same_domain_duplicates =
+                Some(exact.same_domain.saturating_add(near.same_domain));
             // Candidates: those that were looked at, and all pairs of equal sets.
-            let mut within_same = 0u64;
-            for class in 0..sets.classes() as u32 {
-                let mut labels: Vec<u32> = sets
-                    .members(class)
-                    .iter()
-                    .map(|d| domains[d.index()])
-                    .collect();
-                labels.sort_unstable();
-                for run in labels.chunk_by(|a, b| a == b) {
-                    within_same = within_same.saturating_add(edges::pairs(run.len() as u64));
-                }
-            }
+            let within_same = (0..sets.classes() as u32).fold(0u64, |sum, class| {
+                let domain = |document| domains.number(document);
+                sum.saturating_add(edges::equal_pairs_within(sets.members(class), domain))
+            });
             counts.same_domain_candidates =
                 Some(within_same.saturating_add(self.found.joined.proposed_same_domain));
         }
@@ -261,19 +243,16 @@ impl Outcome {
     ///
     /// With every edge listed, those are all accepted pairs; else a choice that connects each
     /// cluster: each class is a star around its smallest member, and classes are joined by their
-    /// smallest members.
+    /// smallest members. With star linkage the choice is each removed document and the kept one.
+    ///
+    /// Cost: linear in the edges, which are as many as the square of the copies where every edge is
+    /// listed; [`Outcome::tally`] has their counts for less.
     pub fn for_each_edge(&self, mut visit: impl FnMut(Edge)) {
         let sets = &self.found.sets;
+        if self.listing() == JoinEdges::Spanning && self.found.config.linkage == Linkage::Star {
+            return self.for_each_removal(visit);
+        }
         let exact = edges::document_adjacency(self.found.exact.documents());
-        let identical = |class: u32| {
-            let size = sets.set(class).len() as u32;
-            ScoredPair {
-                left: class,
-                right: class,
-                intersection: size,
-                union: size,
-            }
-        };
         let verifier = Verifier::new(sets, self.found.config.threshold);
         let mut found: Vec<(DocId, ScoredPair)> = Vec::new();
         for rank in 0..sets.documents() as u32 {
@@ -283,18 +262,18 @@ impl Outcome {
             };
             let members = sets.members(class);
             found.clear();
-            if self.found.listing == JoinEdges::All || members[0] == left {
+            if self.found.plan.listing == JoinEdges::All || members[0] == left {
                 let later = members.partition_point(|&member| member <= left);
                 found.extend(
                     members[later..]
                         .iter()
-                        .map(|&right| (right, identical(class))),
+                        .map(|&right| (right, self.identical(class))),
                 );
             }
             for (neighbour, pair) in self.adjacency.with_pairs(class) {
                 let pair = self.found.joined.accepted[pair];
                 let others = sets.members(neighbour);
-                match self.found.listing {
+                match self.found.plan.listing {
                     JoinEdges::All => {
                         let later = others.partition_point(|&member| member <= left);
                         found.extend(others[later..].iter().map(|&right| (right, pair)));
@@ -318,20 +297,93 @@ impl Outcome {
             }
             found.sort_unstable();
             for &(right, pair) in &found {
-                let same = sets.exact_first(left) == sets.exact_first(right);
-                let instrument = if same {
-                    Instrument::Exact
-                } else {
-                    Instrument::Shingles
-                };
-                visit(Edge {
-                    left,
-                    right,
-                    instrument,
-                    pair,
-                });
+                visit(self.edge(left, right, pair));
             }
         }
+    }
+
+    /// Calls `visit` with the edge from each removed document to the kept one, ascending.
+    fn for_each_removal(&self, visit: impl FnMut(Edge)) {
+        let sets = &self.found.sets;
+        let verifier = Verifier::new(sets, self.found.config.threshold);
+        let pairs = self.removed().iter().filter_map(|removed| {
+            let pair = match (sets.class_of(removed.document), sets.class_of(removed.kept)) {
+                (Some(a), Some(b)) if a == b => self.identical(a),
+                (Some(a), Some(b)) => verifier.score(a, b),
+                // Documents without shingles are in no cluster with others.
+                _ => return None,
+            };
+            let (left, right) = (removed.document, removed.kept);
+            Some(self.edge(left.min(right), left.max(right), pair))
+        });
+        let mut edges: Vec<Edge> = pairs.collect();
+        edges.sort_unstable_by_key(|edge| (edge.left, edge.right));
+        edges.into_iter().for_each(visit);
+    }
+
+    fn edge(&self, left: DocId, right: DocId, pair: ScoredPair) -> Edge {
+        let sets = &self.found.sets;
+        let same = sets.exact_first(left) == sets.exact_first(right);
+        Edge {
+            left,
+            right,
+            instrument: if same {
+                Instrument::Exact
+            } else {
+                Instrument::Shingles
+            },
+            pair,
+        }
+    }
+
+    /// A pair within a class.
+    fn identical(&self, class: u32) -> ScoredPair {
+        let size = self.found.sets.set(class).len() as u32;
+        ScoredPair {
+            left: class,
+            right: class,
+            intersection: size,
+            union: size,
+        }
+    }
+
+    /// The values in which the signatures of a pair of classes agree, and the values that each has;
+    /// none without signatures.
+    pub fn signature_agreement(&self, pair: &ScoredPair) -> Option<(u64, u64)> {
+        let sets = &self.found.sets;
+        let left = sets.signature(pair.left);
+        let lanes = left.len() as u64;
+        let equal = match pair.left == pair.right {
+            true => lanes,
+            false => left
+                .iter()
+                .zip(sets.signature(pair.right))
+                .filter(|(a, b)| a == b)
+                .count() as u64,
+        };
+        (lanes > 0).then_some((equal, lanes))
+    }
+
+    /// The share of signature values in which the classes of a pair agree, where there are
+    /// signatures.
+    pub fn signature_overlap(&self, pair: &ScoredPair) -> Option<f64> {
+        let (equal, lanes) = self.signature_agreement(pair)?;
+        Some(equal as f64 / lanes as f64)
+    }
+
+    /// The pairs of equal texts with unlike sets that no accepted pair of classes stands for.
+    pub(crate) fn exact_across_classes(&self) -> &[(DocId, DocId)] {
+        self.found.exact.documents()
+    }
+
+    /// The listed edges, counted by kind and cluster.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The domains of the documents, where there is such a column.
+    pub fn domains(&self) -> Option<&Labels> {
+        self.found.domains.as_ref()
     }
 
     /// The configuration of the run.
@@ -354,14 +406,14 @@ impl Outcome {
         self.found.generator.guarantee()
     }
 
-    /// What the generator counted before the join.
+    /// What was to be looked at, counted before the join.
     pub fn slots(&self) -> &Slots {
-        &self.found.slots
+        &self.found.plan.slots
     }
 
     /// Whether every edge is listed.
     pub fn listing(&self) -> JoinEdges {
-        self.found.listing
+        self.found.plan.listing
     }
 
     /// Accepted pairs of classes, and rejected ones where they were asked for.

@@ -10,22 +10,21 @@
 //!
 //! All work is done on the current rayon pool; results do not depend on its size.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
-use crate::candidates::{self, JoinEdges, JoinRequest, Joined, Slots};
+use crate::candidates::{self, CandidateGenerator, JoinEdges, JoinRequest, Joined, Slots};
 use crate::config::{Config, EdgeListing, Linkage};
-use crate::document::{Corpus, DocId, Documents, Value};
+use crate::document::{Corpus, DocId, Documents};
 use crate::edges::{self, ExactPairs};
 use crate::error::Error;
 use crate::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
 use crate::graph::{self, Groups, UnionFind};
+use crate::labels::Labels;
 use crate::numeric;
 use crate::outcome::{Found, Kept, Outcome};
 use crate::recall;
 use crate::represent::KeepOrder;
-use crate::score::Verifier;
+use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
 
 /// A stage of the run, for progress displays and times.
@@ -109,7 +108,8 @@ pub struct Options {
 /// Runs the pipeline on the fingerprints of `documents`.
 ///
 /// # Errors
-/// If the configuration is refused, or every pair was asked for and there are too many.
+/// If the configuration is refused, or every pair was asked for, or is needed for stars, and there
+/// are too many.
 pub fn run(
     config: &Config,
     documents: &dyn Documents,
@@ -123,12 +123,11 @@ pub fn run(
 
     observer.begin(Stage::Memberships, None);
     let generator = candidates::generator(config, &sets, documents)?;
-    let slots = generator.slots();
-    let listing = choose_listing(config, &slots, edges::exact_pairs_needed(&sets))?;
+    let plan = Plan::new(config, &sets, &*generator)?;
 
-    observer.begin(Stage::Join, Some(slots.work));
-    let domains = domain_labels(documents);
-    let exact = ExactPairs::across_classes(&sets, listing);
+    observer.begin(Stage::Join, Some(plan.slots.work));
+    let domains = Labels::new(documents, "domain");
+    let exact = ExactPairs::across_classes(&sets, plan.listing);
     let verifier = Verifier::new(&sets, config.threshold);
     let mut connected = UnionFind::new(sets.classes());
     for &(a, b) in exact.class_pairs() {
@@ -137,10 +136,11 @@ pub fn run(
     let joined = generator.join(&JoinRequest {
         verifier,
         sets: &sets,
-        edges: listing,
+        edges: plan.join,
         list_rejected: options.list_rejected,
+        count_refused: plan.count_refused,
         connected: &connected,
-        domains: domains.as_deref(),
+        domains: domains.as_ref().map(Labels::numbers),
         progress: &|slots| observer.advance(slots),
     });
     let exact = exact.without(&joined.accepted, &sets);
@@ -149,23 +149,25 @@ pub fn run(
     let clusters = cluster(config, &sets, &joined, &exact, &keep_order);
     let kept = represent(&clusters, &keep_order, &sets, &verifier);
 
-    let weight = |pair: &crate::score::ScoredPair| {
+    let weight = |pair: &ScoredPair| {
         sets.members(pair.left).len() as f64 * sets.members(pair.right).len() as f64
     };
-    let numeric_pairs = numeric::count(config, documents, &sets, &joined.accepted, listing);
+    let listed = listed_near(config, &plan, &sets, &joined, &kept);
+    let numeric_pairs = numeric::count(config, documents, &sets, &listed);
+    drop(listed);
     let recall = recall::expected(
         &*generator,
         config.threshold,
-        (listing == JoinEdges::All).then_some(&joined.accepted[..]),
+        (plan.join == JoinEdges::All).then_some(&joined.accepted[..]),
         edges::pairs_within_classes(&sets) as f64,
         weight,
     );
-    let found = Found {
+    Ok(Outcome::new(Found {
         config: config.clone(),
         sets,
         generator,
-        slots,
-        listing,
+        plan,
+        domains,
         joined,
         exact,
         clusters,
@@ -173,54 +175,103 @@ pub fn run(
         keep_order,
         recall,
         numeric_pairs,
-    };
-    Ok(Outcome::new(found, domains.as_deref()))
+    }))
 }
 
-/// Whether every edge is listed, by the slots that were counted.
-fn choose_listing(config: &Config, slots: &Slots, exact: u64) -> Result<JoinEdges, Error> {
-    let needed = slots.slots.saturating_add(exact);
-    if needed <= config.max_pairs || config.edges == EdgeListing::Spanning {
-        return Ok(match config.edges {
-            EdgeListing::Spanning => JoinEdges::Spanning,
-            EdgeListing::All | EdgeListing::Auto => JoinEdges::All,
-        });
-    }
-    // Stars are made of direct matches, so they need every edge, too.
-    if config.edges == EdgeListing::All || config.linkage == Linkage::Star {
-        let (largest_key, largest_documents) = slots
-            .largest
-            .clone()
-            .unwrap_or_else(|| ("identical texts".into(), 0));
-        return Err(Error::PairBudget {
-            budget: config.max_pairs,
-            needed,
-            largest_key,
-            largest_documents,
-            linkage: config.linkage,
-        });
-    }
-    Ok(JoinEdges::Spanning)
+/// What will be looked at and listed, by the slots that were counted.
+pub(crate) struct Plan {
+    /// What the join will look at.
+    pub(crate) slots: Slots,
+    /// Which pairs of classes the join has to find.
+    pub(crate) join: JoinEdges,
+    /// Which edges of documents are listed.
+    pub(crate) listing: JoinEdges,
+    /// Whether pairs are scored only to count how many are refused for their numbers.
+    pub(crate) count_refused: bool,
 }
 
-/// A number for each document's domain, equal for equal domains.
-fn domain_labels(documents: &dyn Documents) -> Option<Vec<u32>> {
-    let values = documents.column("domain")?;
-    let mut labels: HashMap<String, u32> = HashMap::new();
-    Some(
-        values
-            .into_iter()
-            .map(|value| {
-                let name = match value {
-                    Value::Text(name) => name,
-                    Value::Integer(number) => number.to_string(),
-                    _ => String::new(),
-                };
-                let next = labels.len() as u32;
-                *labels.entry(name).or_insert(next)
+impl Plan {
+    /// Every edge is listed if the slots fit the budget, and refusals are counted if theirs fit, too.
+    /// Stars are made of direct matches, so they need every pair of classes, but of copies only one
+    /// edge each: listing less than all, they hold the pairs of classes against the budget.
+    fn new(
+        config: &Config,
+        sets: &ShingleSets,
+        generator: &dyn CandidateGenerator,
+    ) -> Result<Self, Error> {
+        let exact = edges::exact_pairs_needed(sets);
+        let fits = |slots: &Slots| slots.slots.saturating_add(exact) <= config.max_pairs;
+        let all = |slots, count_refused| Self {
+            slots,
+            join: JoinEdges::All,
+            listing: JoinEdges::All,
+            count_refused,
+        };
+        let slots = generator.slots();
+        if config.edges != EdgeListing::Spanning && fits(&slots) {
+            return Ok(all(slots, config.keep_numbers));
+        }
+        let slots = match config.keep_numbers {
+            true => generator.slots_of_equal_numbers(),
+            false => slots,
+        };
+        if config.edges != EdgeListing::Spanning && fits(&slots) {
+            return Ok(all(slots, false));
+        }
+        let (join, needed) = match (config.edges, config.linkage) {
+            (EdgeListing::All, _) => (JoinEdges::All, slots.slots.saturating_add(exact)),
+            (_, Linkage::Star) => (JoinEdges::All, slots.work),
+            (_, Linkage::Components) => (JoinEdges::Spanning, 0),
+        };
+        if needed > config.max_pairs {
+            let (largest_key, largest_documents) = slots
+                .largest
+                .unwrap_or_else(|| ("identical texts".into(), 0));
+            return Err(Error::PairBudget {
+                budget: config.max_pairs,
+                needed,
+                largest_key,
+                largest_documents,
+                edges: config.edges,
+            });
+        }
+        Ok(Self {
+            slots,
+            join,
+            listing: JoinEdges::Spanning,
+            count_refused: false,
+        })
+    }
+}
+
+/// The listed pairs of documents with unlike sets; with spanning edges, those of the classes' first
+/// members.
+fn listed_near<'a>(
+    config: &Config,
+    plan: &Plan,
+    sets: &'a ShingleSets,
+    joined: &Joined,
+    kept: &'a Kept,
+) -> Vec<numeric::Pairs<'a>> {
+    if plan.listing == JoinEdges::Spanning && config.linkage == Linkage::Star {
+        let pairs = kept.removed().iter();
+        return pairs
+            .filter(|removed| sets.class_of(removed.document) != sets.class_of(removed.kept))
+            .map(|removed| {
+                let one = std::slice::from_ref;
+                (one(&removed.document), one(&removed.kept))
             })
-            .collect(),
-    )
+            .collect();
+    }
+    let members = |class: u32| match plan.listing {
+        JoinEdges::All => sets.members(class),
+        JoinEdges::Spanning => &sets.members(class)[..1],
+    };
+    joined
+        .accepted
+        .iter()
+        .map(|pair| (members(pair.left), members(pair.right)))
+        .collect()
 }
 
 /// Edges to clusters of documents.
@@ -249,18 +300,23 @@ fn cluster(
         Linkage::Components => components,
         Linkage::Star => {
             let classes = edges::adjacency(sets.classes(), &joined.accepted);
-            let exact = edges::document_adjacency(exact.documents());
+            let mut texts = edges::exact_groups_across_classes(sets);
+            // Once a centre has taken what was left of a class, nothing is left of it.
+            let mut taken = vec![false; sets.classes()];
             graph::stars(&components, &keep_order.places, |centre, visit| {
                 let Some(class) = sets.class_of(DocId(centre)) else {
                     return;
                 };
                 for &near in std::iter::once(&class).chain(classes.of(class)) {
-                    for member in sets.members(near) {
-                        visit(member.0);
+                    if !std::mem::replace(&mut taken[near as usize], true) {
+                        for member in sets.members(near) {
+                            visit(member.0);
+                        }
                     }
                 }
-                for other in exact.get(&DocId(centre)).into_iter().flatten() {
-                    visit(other.0);
+                let copies = texts.remove(&sets.exact_first(DocId(centre)));
+                for copy in copies.into_iter().flatten() {
+                    visit(copy.0);
                 }
             })
         }

@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 
-use crate::candidates::CandidateGenerator;
+use crate::candidates::{CandidateGenerator, Guarantee};
 use crate::score::ScoredPair;
 use crate::threshold::Threshold;
 
@@ -23,6 +23,8 @@ pub struct ExpectedRecall {
     /// The share of all pairs at or above the threshold that this run accepted, estimated from
     /// the accepted ones; none where edges were left out or the probability is not known.
     pub estimated: Option<f64>,
+    /// Where the two figures come from, for people.
+    pub origin: &'static str,
 }
 
 /// The expected and the estimated recall. `certain` counts the pairs of documents with equal sets,
@@ -46,5 +48,26 @@ pub fn expected(
     ExpectedRecall {
         at_threshold,
         estimated,
+        origin: origin(&generator.guarantee(), estimated.is_some()),
+    }
+}
+
+/// Where the figures of a generator with this guarantee come from.
+fn origin(guarantee: &Guarantee, estimated: bool) -> &'static str {
+    match (guarantee, estimated) {
+        (Guarantee::Lossless, _) => {
+            "the method: every pair at or above the threshold is looked at, proved"
+        }
+        (Guarantee::Probabilistic { .. }, true) => {
+            "at_threshold: the curve of bands and rows; estimated: Horvitz-Thompson over the \
+             accepted pairs"
+        }
+        (Guarantee::Probabilistic { .. }, false) => {
+            "at_threshold: the curve of bands and rows; estimated: not, for want of accepted pairs \
+             or of those that spanning edges leave out"
+        }
+        (Guarantee::Heuristic { .. }, _) => {
+            "unknown: nothing is promised of pairs that share no key"
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
 use crate::fingerprint::{FingerprintBatch, Origin};
-use crate::tally::Shared;
+use crate::frequency::Shared;
 use crate::threshold::Threshold;
 
 /// A class of documents with equal shingle sets, in the order of the classes' smallest members.

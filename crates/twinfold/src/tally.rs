@@ -1,193 +1,205 @@
-//! Tables that tell how many sets an element is in, about: indexed by the leading bits of its hash,
-//! so that strangers may share a cell, which makes a count too high and never too low.
+//! The listed edges counted by kind and by cluster.
 //!
-//! A table is much larger than a cache and hashes are spread evenly, so counting one at a time
-//! would miss the cache each time. Hashes are gathered by their leading bits first, and then counted
-//! into the part of the table that they all belong to, under that part's lock. Counts do not depend
-//! on the order, so threads need no more order than that.
+//! Edges between copies are as many as the square of the copies, so where every edge is listed they
+//! are counted by class, and not one by one. Cost: linear in documents and accepted pairs of classes.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
 
-use rayon::prelude::*;
-use twinfold_kernels::prefer_huge_pages;
+use crate::candidates::JoinEdges;
+use crate::document::DocId;
+use crate::edges::{self, Instrument};
+use crate::graph::Groups;
+use crate::labels::Labels;
+use crate::outcome::Outcome;
+use crate::score::{ScoredPair, Verifier};
 
-/// Cells for each element: more make fewer strangers share one.
-const SPREAD: usize = 4;
-
-/// The leading bits by which hashes are gathered.
-const PART_BITS: u32 = 8;
-
-/// Hashes that are gathered before they are counted: a few pages for each part.
-const GATHERED: usize = 512;
-
-/// Hashes gathered by their leading bits.
-struct Gathered {
-    hashes: Vec<u64>,
-    lengths: [usize; 1 << PART_BITS],
+/// Edges of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdgeCounts {
+    /// The edges.
+    pub pairs: u64,
+    /// Of those, edges within one domain; none where there are no domains.
+    pub same_domain: u64,
 }
 
-impl Gathered {
-    fn new() -> Self {
-        Self {
-            hashes: vec![0; GATHERED << PART_BITS],
-            lengths: [0; 1 << PART_BITS],
+/// The edges within one cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClusterEdges {
+    /// The edges.
+    pub edges: u64,
+    /// The least similarity of any.
+    pub weakest_jaccard: Option<f64>,
+    /// The least share of equal signature values of any, where there are signatures.
+    pub weakest_overlap: Option<f64>,
+}
+
+/// The listed edges of a run, counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Pairs of equal texts.
+    pub exact: EdgeCounts,
+    /// The other edges.
+    pub near: EdgeCounts,
+    /// By cluster. Stars may part what an edge connects: such an edge is in no cluster.
+    pub clusters: Vec<ClusterEdges>,
+}
+
+impl ClusterEdges {
+    fn add(&mut self, edges: u64, jaccard: f64, overlap: Option<f64>) {
+        if edges == 0 {
+            return;
+        }
+        let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a| a.min(b)));
+        self.edges = self.edges.saturating_add(edges);
+        self.weakest_jaccard = least(self.weakest_jaccard, jaccard);
+        if let Some(overlap) = overlap {
+            self.weakest_overlap = least(self.weakest_overlap, overlap);
+        }
+    }
+}
+
+impl EdgeCounts {
+    fn add(&mut self, pairs: u64, same_domain: u64) {
+        self.pairs = self.pairs.saturating_add(pairs);
+        self.same_domain = self.same_domain.saturating_add(same_domain);
+    }
+}
+
+impl Tally {
+    pub(crate) fn new(outcome: &Outcome) -> Self {
+        let mut tally = Self {
+            clusters: vec![ClusterEdges::default(); outcome.clusters().len()],
+            ..Self::default()
+        };
+        match outcome.listing() {
+            JoinEdges::All => tally.count_classes(outcome),
+            JoinEdges::Spanning => outcome.for_each_edge(|edge| {
+                tally.add_edge(outcome, edge.left, edge.right, edge.instrument, &edge.pair);
+            }),
+        }
+        tally
+    }
+
+    fn add_edge(
+        &mut self,
+        outcome: &Outcome,
+        left: DocId,
+        right: DocId,
+        instrument: Instrument,
+        pair: &ScoredPair,
+    ) {
+        let domain = |labels: &Labels| labels.number(left) == labels.number(right);
+        let same_domain = outcome.domains().is_some_and(domain);
+        let counts = match instrument {
+            Instrument::Exact => &mut self.exact,
+            Instrument::Shingles => &mut self.near,
+        };
+        counts.add(1, u64::from(same_domain));
+        let cluster = outcome.clusters().of(left.0);
+        if cluster == outcome.clusters().of(right.0) {
+            let overlap = outcome.signature_overlap(pair);
+            self.clusters[cluster as usize].add(1, pair.jaccard(), overlap);
         }
     }
 
-    fn part(&self, number: usize) -> &[u64] {
-        &self.hashes[number * GATHERED..][..self.lengths[number]]
-    }
-}
-
-/// Counts every element of `rows` into a table; `count` counts hashes into the part of it that they
-/// belong to.
-fn count_parts<'a, T: Send>(
-    table: &mut [T],
-    rows: impl ParallelIterator<Item = &'a [u64]>,
-    count: impl Fn(&mut [T], &[u64]) + Sync,
-) {
-    prefer_huge_pages(table);
-    let part = table.len() >> PART_BITS;
-    let parts: Vec<Mutex<&mut [T]>> = table.chunks_mut(part).map(Mutex::new).collect();
-    let flush = |number: usize, gathered: &mut Gathered| {
-        let mut cells = parts[number].lock().unwrap_or_else(PoisonError::into_inner);
-        count(&mut cells, gathered.part(number));
-        gathered.lengths[number] = 0;
-    };
-    rows.fold(Gathered::new, |mut gathered, row| {
-        for &hash in row {
-            let number = (hash >> (64 - PART_BITS)) as usize;
-            let length = gathered.lengths[number];
-            gathered.hashes[number * GATHERED + length] = hash;
-            gathered.lengths[number] = length + 1;
-            if length + 1 == GATHERED {
-                flush(number, &mut gathered);
-            }
-        }
-        gathered
-    })
-    .for_each(|mut gathered| {
-        for number in 0..1 << PART_BITS {
-            if gathered.lengths[number] > 0 {
-                flush(number, &mut gathered);
-            }
-        }
-    });
-}
-
-/// The bits of a hash that index a table for so many elements.
-fn index_bits(elements: usize) -> u32 {
-    (elements.max(1) * SPREAD)
-        .next_power_of_two()
-        .ilog2()
-        .clamp(PART_BITS + 6, 40)
-}
-
-/// Which elements may be in more than one set: two bits an element, met and met again.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    shift: u32,
-    words: Vec<u64>,
-}
-
-/// Elements to a word of [`Shared`].
-const CELLS: u32 = 32;
-
-impl Shared {
-    /// Counts every element of `rows`, of which there are about `elements`. An element that one row
-    /// has twice counts as shared.
-    pub(crate) fn new<'a>(elements: usize, rows: impl ParallelIterator<Item = &'a [u64]>) -> Self {
-        let bits = index_bits(elements);
-        let shift = 64 - bits;
-        let mut words = vec![0u64; (1usize << bits) / CELLS as usize];
-        let mask = words.len() / (1 << PART_BITS) - 1;
-        count_parts(&mut words, rows, |part, hashes| {
-            for &hash in hashes {
-                let (word, at) = place(hash, shift);
-                let word = &mut part[word & mask];
-                let met = *word >> at & 1;
-                *word |= (1 | met << 1) << at;
-            }
-        });
-        Self { shift, words }
-    }
-
-    /// Whether more than one set may have the element.
-    pub(crate) fn contains(&self, hash: u64) -> bool {
-        let (word, at) = place(hash, self.shift);
-        self.words[word] >> at & 2 != 0
-    }
-}
-
-/// The word of an element and the first of its bits there.
-fn place(hash: u64, shift: u32) -> (usize, u32) {
-    let cell = hash >> shift;
-    (
-        (cell / u64::from(CELLS)) as usize,
-        (cell as u32 % CELLS) * 2,
-    )
-}
-
-/// How many sets have an element, about, and at most 255.
-#[derive(Debug)]
-pub(crate) struct Frequencies {
-    shift: u32,
-    counts: Vec<u8>,
-}
-
-impl Frequencies {
-    /// Counts every element of `sets`, of which there are `elements`.
-    pub(crate) fn new<'a>(elements: usize, sets: impl ParallelIterator<Item = &'a [u64]>) -> Self {
-        let bits = index_bits(elements);
-        let shift = 64 - bits;
-        let mut counts = vec![0u8; 1 << bits];
-        let mask = counts.len() / (1 << PART_BITS) - 1;
-        count_parts(&mut counts, sets, |part, hashes| {
-            for &hash in hashes {
-                let count = &mut part[(hash >> shift) as usize & mask];
-                *count = count.saturating_add(1);
-            }
-        });
-        Self { shift, counts }
-    }
-
-    pub(crate) fn of(&self, hash: u64) -> u8 {
-        self.counts[(hash >> self.shift) as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sketch::mix;
-
-    #[test]
-    fn counts_are_never_too_low_and_seldom_too_high() {
-        // Element i is in 1 + i % 5 of the sets.
-        let sets: Vec<Vec<u64>> = (0..5)
-            .map(|set| (0..20_000).filter(|i| i % 5 >= set).map(mix).collect())
+    fn count_classes(&mut self, outcome: &Outcome) {
+        let sets = outcome.sets();
+        let text = |document| sets.exact_first(document);
+        let clusters = outcome.clusters();
+        let homes: Vec<Option<u32>> = (0..sets.classes() as u32)
+            .map(|class| only_cluster(sets.members(class), clusters))
             .collect();
-        let elements = sets.iter().map(Vec::len).sum();
-        let shared = Shared::new(elements, sets.par_iter().map(Vec::as_slice));
-        let frequencies = Frequencies::new(elements, sets.par_iter().map(Vec::as_slice));
-        let mut too_high = 0;
-        for i in 0..20_000u64 {
-            let exact = 1 + i % 5;
-            let count = u64::from(frequencies.of(mix(i)));
-            assert!(count >= exact);
-            assert!(exact == 1 || shared.contains(mix(i)));
-            too_high += u64::from(count > exact);
-            too_high += u64::from(exact == 1 && shared.contains(mix(i)));
-        }
-        assert!(too_high < 4_000, "{too_high}");
-    }
 
-    #[test]
-    fn counters_saturate() {
-        let sets = vec![vec![7u64, u64::MAX]; 1000];
-        let frequencies = Frequencies::new(2000, sets.par_iter().map(Vec::as_slice));
-        assert_eq!([frequencies.of(7), frequencies.of(u64::MAX)], [255, 255]);
-        let none = Frequencies::new(0, Vec::new().into_par_iter());
-        assert_eq!(none.of(7), 0);
+        for class in 0..sets.classes() as u32 {
+            let members = sets.members(class);
+            if members.len() < 2 {
+                continue;
+            }
+            let pairs = edges::pairs(members.len() as u64);
+            let exact = edges::equal_pairs_within(members, text);
+            let (mut same, mut same_exact) = (0, 0);
+            if let Some(labels) = outcome.domains() {
+                let domain = |document| labels.number(document);
+                same = edges::equal_pairs_within(members, domain);
+                same_exact = edges::equal_pairs_within(members, |document| {
+                    (text(document), domain(document))
+                });
+            }
+            self.exact.add(exact, same_exact);
+            self.near.add(pairs - exact, same - same_exact);
+            let overlap = (!sets.signature(class).is_empty()).then_some(1.0);
+            for (cluster, count) in by_cluster(members, homes[class as usize], clusters) {
+                self.clusters[cluster as usize].add(edges::pairs(count), 1.0, overlap);
+            }
+        }
+
+        for pair in &outcome.joined().accepted {
+            let (left, right) = (sets.members(pair.left), sets.members(pair.right));
+            let pairs = left.len() as u64 * right.len() as u64;
+            let exact = edges::equal_pairs(left, right, text);
+            let (mut same, mut same_exact) = (0, 0);
+            if let Some(labels) = outcome.domains() {
+                let domain = |document| labels.number(document);
+                same = edges::equal_pairs(left, right, domain);
+                if exact > 0 {
+                    same_exact = edges::equal_pairs(left, right, |document| {
+                        (text(document), domain(document))
+                    });
+                }
+            }
+            self.exact.add(exact, same_exact);
+            self.near.add(pairs - exact, same - same_exact);
+            let homes = [pair.left, pair.right].map(|class| homes[class as usize]);
+            if let [Some(a), Some(b)] = homes {
+                if a == b {
+                    let overlap = outcome.signature_overlap(pair);
+                    self.clusters[a as usize].add(pairs, pair.jaccard(), overlap);
+                }
+                continue;
+            }
+            let overlap = outcome.signature_overlap(pair);
+            let others: HashMap<u32, u64> = by_cluster(right, homes[1], clusters).collect();
+            for (cluster, count) in by_cluster(left, homes[0], clusters) {
+                let edges = count * others.get(&cluster).copied().unwrap_or(0);
+                self.clusters[cluster as usize].add(edges, pair.jaccard(), overlap);
+            }
+        }
+
+        let verifier = Verifier::new(sets, outcome.config().threshold);
+        for &(left, right) in outcome.exact_across_classes() {
+            if let (Some(a), Some(b)) = (sets.class_of(left), sets.class_of(right)) {
+                let pair = verifier.score(a, b);
+                self.add_edge(outcome, left, right, Instrument::Exact, &pair);
+            }
+        }
     }
+}
+
+/// The cluster of the members of a class, if it is the same for all. Stars part a class where one of
+/// its members has the text of a centre and the others do not.
+fn only_cluster(members: &[DocId], clusters: &Groups) -> Option<u32> {
+    let first = clusters.of(members[0].0);
+    let same = members[1..]
+        .iter()
+        .all(|member| clusters.of(member.0) == first);
+    same.then_some(first)
+}
+
+/// The clusters of the members of a class, each with the number of members in it.
+fn by_cluster(
+    members: &[DocId],
+    only: Option<u32>,
+    clusters: &Groups,
+) -> impl Iterator<Item = (u32, u64)> {
+    let counts: Vec<(u32, u64)> = match only {
+        Some(cluster) => vec![(cluster, members.len() as u64)],
+        None => {
+            let mut all: Vec<u32> = members.iter().map(|member| clusters.of(member.0)).collect();
+            all.sort_unstable();
+            all.chunk_by(|a, b| a == b)
+                .map(|run| (run[0], run.len() as u64))
+                .collect()
+        }
+    };
+    counts.into_iter()
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use twinfold::DocId;
 use twinfold::candidates::{Guarantee, JoinEdges};
-use twinfold::edges::Instrument;
+use twinfold::labels::Labels;
+use twinfold::tally::EdgeCounts;
 
 use super::file::HashedFile;
-use super::{Context, Labels, OutputFile, PublishError};
+use super::{Context, OutputFile, PublishError};
 
 /// A CSV file that counts its rows.
 pub(super) struct CsvFile {
@@ -90,34 +91,8 @@ pub(super) fn cluster_inspection(
     context: &Context<'_>,
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
-    #[derive(Clone, Copy)]
-    struct Weakest {
-        edges: u64,
-        jaccard: f64,
-        overlap: Option<f64>,
-    }
     let outcome = context.outcome();
     let clusters = outcome.clusters();
-    let mut weakest = vec![
-        Weakest {
-            edges: 0,
-            jaccard: f64::INFINITY,
-            overlap: None
-        };
-        clusters.len()
-    ];
-    outcome.for_each_edge(|edge| {
-        let weakest = &mut weakest[clusters.of(edge.left.0) as usize];
-        // Stars may part what an edge connects: such an edge is not one of the cluster's.
-        if clusters.of(edge.left.0) != clusters.of(edge.right.0) {
-            return;
-        }
-        weakest.edges += 1;
-        weakest.jaccard = weakest.jaccard.min(edge.pair.jaccard());
-        if let Some(overlap) = super::pairs::signature_overlap(outcome, &edge.pair) {
-            weakest.overlap = Some(weakest.overlap.map_or(overlap, |least| least.min(overlap)));
-        }
-    });
     let least_direct = {
         let mut least = vec![f64::INFINITY; clusters.len()];
         for removed in outcome.removed() {
@@ -160,13 +135,13 @@ pub(super) fn cluster_inspection(
         if members.len() < 2 {
             continue;
         }
-        let weakest = weakest[number as usize];
+        let edges = outcome.tally().clusters[number as usize];
         file.row(&[
             context.cluster_id(number),
             members.len().to_string(),
             context.id(outcome.kept(number)).to_owned(),
             distinct(context.source.as_ref(), members),
-            distinct(context.domain.as_ref(), members),
+            distinct(context.domains(), members),
             distinct(records.as_ref(), members),
             captures.as_ref().map_or_else(String::new, |captures| {
                 list(
@@ -180,10 +155,9 @@ pub(super) fn cluster_inspection(
                     .iter()
                     .map(|&member| context.id(DocId(member)).to_owned()),
             ),
-            weakest.edges.to_string(),
-            // A star around a document that every edge of went to another star has none.
-            optional_decimal(Some(weakest.jaccard).filter(|jaccard| jaccard.is_finite())),
-            optional_decimal(weakest.overlap),
+            edges.edges.to_string(),
+            optional_decimal(edges.weakest_jaccard),
+            optional_decimal(edges.weakest_overlap),
             decimal(least_direct[number as usize]),
         ])?;
     }
@@ -207,7 +181,7 @@ pub(super) fn candidate_summary(
         JoinEdges::All => "all",
         JoinEdges::Spanning => "spanning",
     };
-    let columns: [(&str, String); 22] = [
+    let columns: [(&str, String); 24] = [
         ("documents", counts.documents.to_string()),
         ("empty_documents", counts.empty_documents.to_string()),
         ("possible_pairs", counts.possible_pairs.to_string()),
@@ -232,6 +206,13 @@ pub(super) fn candidate_summary(
         ("near_pairs", counts.near_pairs.to_string()),
         ("numeric_pairs", counts.numeric_pairs.to_string()),
         (
+            "refused_for_numbers",
+            match counts.refused_for_numbers {
+                Some(refused) => refused.to_string(),
+                None => "not counted".to_owned(),
+            },
+        ),
+        (
             "same_domain_duplicates",
             optional(counts.same_domain_duplicates),
         ),
@@ -244,6 +225,7 @@ pub(super) fn candidate_summary(
         ("guarantee", guarantee.to_owned()),
         ("recall_at_threshold", optional_decimal(recall.at_threshold)),
         ("estimated_recall", optional_decimal(recall.estimated)),
+        ("recall_origin", recall.origin.to_owned()),
         ("shared_keys", outcome.slots().shared_keys.to_string()),
     ];
     let mut file = CsvFile::create(path, &columns.each_ref().map(|column| column.0))?;
@@ -288,25 +270,23 @@ pub(super) fn duplicate_summary(
     context: &Context<'_>,
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
-    let mut rows = [("exact", [0u64; 3]), ("near", [0; 3])];
-    context.outcome().for_each_edge(|edge| {
-        let counts = &mut rows[usize::from(edge.instrument != Instrument::Exact)].1;
-        counts[0] += 1;
-        if let Some(domain) = &context.domain {
-            let same = domain.number(edge.left) == domain.number(edge.right);
-            counts[if same { 1 } else { 2 }] += 1;
-        }
-    });
+    let (exact, near) = (
+        context.outcome().tally().exact,
+        context.outcome().tally().near,
+    );
+    let all = EdgeCounts {
+        pairs: exact.pairs.saturating_add(near.pairs),
+        same_domain: exact.same_domain.saturating_add(near.same_domain),
+    };
     let header = ["kind", "duplicate_pairs", "same_domain", "cross_domain"];
     let mut file = CsvFile::create(path, &header)?;
-    let total = [0, 1, 2].map(|at| rows[0].1[at] + rows[1].1[at]);
-    for (kind, counts) in rows.into_iter().chain([("all", total)]) {
-        let domains = context.domain.is_some();
+    for (kind, counts) in [("exact", exact), ("near", near), ("all", all)] {
+        let same = context.domains().map(|_| counts.same_domain);
         file.row(&[
             kind.to_owned(),
-            counts[0].to_string(),
-            optional(domains.then_some(counts[1])),
-            optional(domains.then_some(counts[2])),
+            counts.pairs.to_string(),
+            optional(same),
+            optional(same.map(|same| counts.pairs - same)),
         ])?;
     }
     file.finish()
@@ -318,15 +298,13 @@ pub(super) fn empty_documents(
 ) -> Result<OutputFile, PublishError> {
     let mut file = CsvFile::create(path, &["doc_id", "source", "domain", "text_bytes"])?;
     for &document in context.outcome().sets().empty() {
-        let label = |labels: &Option<Labels>| {
-            labels
-                .as_ref()
-                .map_or_else(String::new, |labels| labels.name(document).to_owned())
+        let label = |labels: Option<&Labels>| {
+            labels.map_or_else(String::new, |labels| labels.name(document).to_owned())
         };
         file.row(&[
             context.id(document).to_owned(),
-            label(&context.source),
-            label(&context.domain),
+            label(context.source.as_ref()),
+            label(context.domains()),
             twinfold::Documents::text(context.documents(), document)
                 .len()
                 .to_string(),
@@ -376,7 +354,7 @@ pub(super) fn collision_buckets(
         .collect();
     buckets.sort_unstable();
     for (label, members) in buckets {
-        let domains = context.domain.as_ref().map(|domain| {
+        let domains = context.domains().map(|domain| {
             let mut numbers: Vec<u32> = members
                 .iter()
                 .map(|&member| domain.number(member))

@@ -2,8 +2,10 @@
 //!
 //! What can happen, and what a reader sees:
 //!
-//! - The run fails or is killed before it commits: the folder is as it was, but for the hidden
-//!   staging folder, which the next run removes.
+//! - The run fails, or is interrupted and cleans up by [`FolderCleanup`], before it commits: the
+//!   folder is as it was.
+//! - It is killed before it commits: the same, but for the hidden staging folder, which the next run
+//!   removes.
 //! - It is killed while it commits: there is no manifest. The staging folder's list of files tells
 //!   the next run which files are leftovers, and it removes them.
 //! - It commits: every file is in place and synced, and then the manifest.
@@ -14,6 +16,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use super::manifest::{MANIFEST, listed_files};
 use super::{PublishError, REJECTED, Relation};
@@ -22,15 +26,47 @@ use crate::marks::{STAGING, is_manifest};
 /// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
 #[derive(Debug)]
 pub struct OutputFolder {
+    claim: Arc<Claim>,
+    /// Held as long as the folder is claimed; the system lets go of it if the process dies.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Claim {
     path: PathBuf,
     staging: PathBuf,
     lock_path: PathBuf,
-    /// Held as long as the folder is claimed; the system lets go of it if the process dies.
-    _lock: File,
     /// The folders that were made for it, the innermost first.
     created: Vec<PathBuf>,
-    committing: bool,
-    committed: bool,
+    state: Mutex<State>,
+}
+
+/// How far a claim has come. Whoever changes the folder holds the state meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing but the staging folder and the lock file is ours.
+    Claimed,
+    /// A commit was cut short. Its list stays, by which the next run knows the leftovers.
+    CutShort,
+    /// The results are in place.
+    Committed,
+    /// Nothing of it is left to be done: it may be another run's by now.
+    Ended {
+        /// Whether the results are in place.
+        committed: bool,
+    },
+}
+
+/// Cleans a claimed folder up from another thread, such as one that waits for signals.
+#[derive(Clone, Debug)]
+pub struct FolderCleanup(Arc<Claim>);
+
+impl FolderCleanup {
+    /// Leaves the folder as it was, unless its results are in place: a commit that is going on is
+    /// waited for. Returns whether they are. From now on whatever the run still writes fails.
+    pub fn abandon(&self) -> bool {
+        self.0.end()
+    }
 }
 
 const LOCK: &str = ".twinfold-lock";
@@ -79,50 +115,57 @@ impl OutputFolder {
             Err(TryLockError::Error(_)) => {}
         }
         let folder = Self {
-            path: path.into(),
-            staging: path.join(STAGING),
-            lock_path,
+            claim: Arc::new(Claim {
+                path: path.into(),
+                staging: path.join(STAGING),
+                lock_path,
+                created,
+                state: Mutex::new(State::Claimed),
+            }),
             _lock: lock,
-            created,
-            committing: false,
-            committed: false,
         };
-        folder.remove_leftovers().map_err(fault)?;
-        if !overwrite && let Some(found) = folder.first_entry().map_err(fault)? {
+        folder.claim.remove_leftovers().map_err(fault)?;
+        if !overwrite && let Some(found) = folder.claim.first_entry().map_err(fault)? {
             return Err(PublishError::NotEmpty {
                 path: path.into(),
                 found,
             });
         }
-        if let Some(found) = folder.foreign_file() {
+        if let Some(found) = folder.claim.foreign_file() {
             return Err(PublishError::NotOurs {
                 path: path.into(),
                 found,
             });
         }
-        fs::create_dir(&folder.staging).map_err(fault)?;
+        fs::create_dir(&folder.claim.staging).map_err(fault)?;
         Ok(folder)
     }
 
     /// Where to write a file before it is committed.
     pub fn staged(&self, name: &str) -> PathBuf {
-        self.staging.join(name)
+        self.claim.staging.join(name)
     }
 
     /// The folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.claim.path
+    }
+
+    /// What can clean it up from another thread.
+    pub fn cleanup(&self) -> FolderCleanup {
+        FolderCleanup(Arc::clone(&self.claim))
     }
 
     /// Whether a commit would remove this file, as one of an earlier run.
     pub fn replaces(&self, file: &Path) -> bool {
-        let (Ok(file), Ok(folder)) = (fs::canonicalize(file), fs::canonicalize(&self.path)) else {
+        let (Ok(file), Ok(folder)) = (fs::canonicalize(file), fs::canonicalize(self.path())) else {
             return false;
         };
         file.parent() == Some(&folder)
             && file.file_name().is_some_and(|name| {
                 name == MANIFEST
                     || self
+                        .claim
                         .earlier_files()
                         .iter()
                         .any(|earlier| name == earlier.as_str())
@@ -130,15 +173,38 @@ impl OutputFolder {
     }
 
     /// Removes an earlier run's files and moves the staged ones into place, the manifest last.
-    pub fn commit(mut self, names: &[String]) -> Result<(), PublishError> {
-        self.commit_files(names)
+    pub fn commit(self, names: &[String]) -> Result<(), PublishError> {
+        self.claim
+            .commit(names)
             .map_err(|source| PublishError::Folder {
-                path: self.path.clone(),
+                path: self.claim.path.clone(),
                 source,
             })
     }
+}
 
-    fn commit_files(&mut self, names: &[String]) -> io::Result<()> {
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        self.claim.end();
+    }
+}
+
+impl Claim {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn commit(&self, names: &[String]) -> io::Result<()> {
+        let mut state = self.state();
+        if *state != State::Claimed {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.commit_files(names, &mut state)
+    }
+
+    fn commit_files(&self, names: &[String], state: &mut State) -> io::Result<()> {
         let earlier = self.earlier_files();
         // If this is cut short, whatever is left of either run has to go.
         let leftovers: Vec<&String> = names.iter().chain(&earlier).collect();
@@ -147,7 +213,7 @@ impl OutputFolder {
         fs::write(&list_path, list)?;
         File::open(&list_path)?.sync_all()?;
         sync_folder(&self.staging)?;
-        self.committing = true;
+        *state = State::CutShort;
         self.remove_earlier_run(&earlier)?;
         for name in names.iter().filter(|name| *name != MANIFEST) {
             fs::rename(self.staging.join(name), self.path.join(name))?;
@@ -155,7 +221,7 @@ impl OutputFolder {
         sync_folder(&self.path)?;
         fs::rename(self.staging.join(MANIFEST), self.path.join(MANIFEST))?;
         sync_folder(&self.path)?;
-        self.committed = true;
+        *state = State::Committed;
         Ok(())
     }
 
@@ -221,18 +287,36 @@ impl OutputFolder {
         names.sort_unstable();
         Ok(names.into_iter().find(|name| name != LOCK))
     }
-}
 
-impl Drop for OutputFolder {
-    fn drop(&mut self) {
-        // What cannot be removed now, the next run removes.
-        // A commit that was cut short leaves its list, by which the next run knows the leftovers.
-        if !self.committing || self.committed {
-            let _ = fs::remove_dir_all(&self.staging);
+    /// Removes what is hidden, and the folder if it was made for a run that did not commit. What
+    /// cannot be removed now, the next run removes. Returns whether it did commit.
+    fn end(&self) -> bool {
+        let mut state = self.state();
+        if let State::Ended { committed } = *state {
+            return committed;
+        }
+        if *state != State::CutShort {
+            remove_busy_folder(&self.staging);
         }
         let _ = fs::remove_file(&self.lock_path);
-        if !self.committed {
+        let committed = *state == State::Committed;
+        if !committed {
             remove_empty(&self.created);
+        }
+        *state = State::Ended { committed };
+        committed
+    }
+}
+
+/// Removes a folder that other threads may still be making files in.
+fn remove_busy_folder(path: &Path) {
+    const ATTEMPTS: usize = 200;
+    for _ in 0..ATTEMPTS {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => return,
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Manifest {
     /// What it promises.
     pub guarantee: Guarantee,
     /// The recall that this gives, and where the figures come from.
-    pub recall: RecallEntry,
+    pub recall: ExpectedRecall,
     /// What was counted before the join.
     pub slots: Slots,
     /// Which edges are listed: `all` or `spanning`.
@@ -78,6 +78,10 @@ pub struct Environment {
     pub threads: usize,
     /// How long each stage took.
     pub stage_times: Vec<StageTime>,
+    /// SHA-256 of the manifest's text with this value left empty; [`Manifest::write`] sets it. Beside
+    /// the times, since it follows from them. It shows what was edited or damaged; whoever means to
+    /// forge a manifest can compute it again.
+    pub manifest_sha256: String,
 }
 
 /// An input file of a run.
@@ -107,16 +111,6 @@ impl From<&FileHash> for InputEntry {
     }
 }
 
-/// The recall and its origin.
-#[derive(Clone, Debug, Serialize)]
-pub struct RecallEntry {
-    /// The figures.
-    #[serde(flatten)]
-    pub expected: ExpectedRecall,
-    /// Where they come from.
-    pub origin: &'static str,
-}
-
 /// Records read, and what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Records {
@@ -131,16 +125,35 @@ pub struct Records {
 }
 
 impl Manifest {
-    /// Writes the manifest to the staging folder.
+    /// Writes the manifest to the staging folder, with its hash.
     pub fn write(&self, folder: &OutputFolder) -> Result<OutputFile, PublishError> {
         let mut file = HashedFile::create(&folder.staged(MANIFEST))?;
         let path = file.path().to_owned();
-        serde_json::to_writer_pretty(&mut file, self)
-            .map_err(io::Error::from)
-            .and_then(|()| io::Write::write_all(&mut file, b"\n"))
+        self.sealed()
+            .and_then(|text| io::Write::write_all(&mut file, text.as_bytes()))
             .map_err(|source| PublishError::Write { path, source })?;
         file.finish(0)
     }
+
+    /// The text of the manifest with its hash in place.
+    fn sealed(&self) -> io::Result<String> {
+        let mut manifest = self.clone();
+        manifest.environment.manifest_sha256.clear();
+        let open = serde_json::to_string_pretty(&manifest)? + "\n";
+        manifest.environment.manifest_sha256 = hex(&Sha256::digest(open.as_bytes()));
+        Ok(serde_json::to_string_pretty(&manifest)? + "\n")
+    }
+}
+
+/// Whether the text of a manifest is what was written, by the hash that it holds.
+fn is_sealed(text: &str, hash: &str) -> bool {
+    let field = |value: &str| format!("\"manifest_sha256\": \"{value}\"");
+    let written = field(hash);
+    // A copy of the field in some other value would leave open which of the two is meant.
+    text.matches(&written).count() == 1
+        && hex(&Sha256::digest(
+            text.replace(&written, &field("")).as_bytes(),
+        )) == hash
 }
 
 /// The files that a manifest lists, as far as it can be read.
@@ -177,6 +190,12 @@ pub enum VerifyError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The manifest has been changed.
+    #[error("{} is not what was written: its text differs from the SHA-256 that it holds", path.display())]
+    Edited {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// A file cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
@@ -203,7 +222,8 @@ pub enum VerifyError {
     },
 }
 
-/// Checks every file of an output folder against its manifest; returns their number.
+/// Checks the manifest of an output folder against its own hash, and every file against the manifest;
+/// returns the number of files, the manifest not counted.
 pub fn verify(folder: &Path) -> Result<usize, VerifyError> {
     let path = folder.join(MANIFEST);
     let text = match std::fs::read(&path) {
@@ -216,14 +236,23 @@ pub fn verify(folder: &Path) -> Result<usize, VerifyError> {
         Err(source) => return Err(VerifyError::Unreadable { path, source }),
     };
     #[derive(serde::Deserialize)]
-    struct Outputs {
+    struct Written {
+        environment: Seal,
         outputs: Vec<FileEntry>,
     }
-    let manifest: Outputs =
-        serde_json::from_slice(&text).map_err(|error| VerifyError::BadManifest {
-            path: path.clone(),
-            problem: error.to_string(),
-        })?;
+    #[derive(serde::Deserialize)]
+    struct Seal {
+        manifest_sha256: String,
+    }
+    let bad = |problem: String| VerifyError::BadManifest {
+        path: path.clone(),
+        problem,
+    };
+    let text = String::from_utf8(text).map_err(|error| bad(error.to_string()))?;
+    let manifest: Written = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    if !is_sealed(&text, &manifest.environment.manifest_sha256) {
+        return Err(VerifyError::Edited { path });
+    }
     for entry in &manifest.outputs {
         let path = folder.join(&entry.name);
         let unreadable = |source| VerifyError::Unreadable {

@@ -8,7 +8,6 @@
 mod csv_relations;
 mod file;
 mod folder;
-mod labels;
 mod manifest;
 mod pairs;
 mod parquet_relations;
@@ -22,15 +21,14 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 use serde::Serialize;
 use twinfold::Outcome;
+use twinfold::labels::Labels;
 
 use crate::source::{SourceError, Table};
 
 pub use file::OutputFile;
-pub use folder::OutputFolder;
-pub use labels::{LabelCounts, Labels};
+pub use folder::{FolderCleanup, OutputFolder};
 pub use manifest::{
-    Environment, InputEntry, MANIFEST, Manifest, RecallEntry, Records, StageTime, VerifyError,
-    verify,
+    Environment, InputEntry, MANIFEST, Manifest, Records, StageTime, VerifyError, verify,
 };
 pub use parquet_relations::renamed_columns;
 
@@ -332,11 +330,9 @@ pub fn publish(
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<OutputFile>, PublishError> {
     let source = Labels::new(publication.documents, "source");
-    let domain = Labels::new(publication.documents, "domain");
     let context = Context {
         publication,
         source,
-        domain,
     };
     let write = |&relation: &Relation| {
         let path = folder.staged(relation.file_name());
@@ -352,7 +348,7 @@ pub fn publish(
             Relation::ClusterInspection => csv_relations::cluster_inspection(&context, &path),
             Relation::CandidateSummary => csv_relations::candidate_summary(&context, &path),
             Relation::DomainSummary => {
-                csv_relations::label_summary(&context, "domain", context.domain.as_ref(), &path)
+                csv_relations::label_summary(&context, "domain", context.domains(), &path)
             }
             Relation::SourceSummary => {
                 csv_relations::label_summary(&context, "source", context.source.as_ref(), &path)
@@ -381,7 +377,6 @@ pub fn publish(
 struct Context<'a> {
     publication: Publication<'a>,
     source: Option<Labels>,
-    domain: Option<Labels>,
 }
 
 impl<'a> Context<'a> {
@@ -391,6 +386,10 @@ impl<'a> Context<'a> {
 
     fn outcome(&self) -> &'a Outcome {
         self.publication.outcome
+    }
+
+    fn domains(&self) -> Option<&'a Labels> {
+        self.publication.outcome.domains()
     }
 
     fn id(&self, document: twinfold::DocId) -> &'a str {

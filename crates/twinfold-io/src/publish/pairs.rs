@@ -7,7 +7,6 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use twinfold::edges::{Edge, Instrument};
-use twinfold::score::ScoredPair;
 use twinfold::{DocId, Outcome};
 
 use super::csv_relations::{CsvFile, decimal};
@@ -29,23 +28,6 @@ const COLUMNS: [&str; 11] = [
     "generator",
 ];
 
-/// The share of signature values in which the classes of a pair agree, where there are signatures.
-pub(super) fn signature_overlap(outcome: &Outcome, pair: &ScoredPair) -> Option<f64> {
-    let (equal, lanes) = signature_agreement(outcome, pair)?;
-    Some(equal as f64 / lanes as f64)
-}
-
-fn signature_agreement(outcome: &Outcome, pair: &ScoredPair) -> Option<(u64, u64)> {
-    let sets = outcome.sets();
-    if pair.left == pair.right {
-        let lanes = sets.signature(pair.left).len() as u64;
-        return (lanes > 0).then_some((lanes, lanes));
-    }
-    let (left, right) = (sets.signature(pair.left), sets.signature(pair.right));
-    let equal = left.iter().zip(right).filter(|(a, b)| a == b).count();
-    (!left.is_empty()).then_some((equal as u64, left.len() as u64))
-}
-
 /// What a pair's row says beyond its documents.
 struct Verdict {
     shared_bands: Option<u32>,
@@ -58,7 +40,7 @@ struct Verdict {
 impl Verdict {
     fn new(outcome: &Outcome, edge: &Edge, accepted: bool) -> Self {
         let pair = &edge.pair;
-        let agreement = signature_agreement(outcome, pair);
+        let agreement = outcome.signature_agreement(pair);
         let threshold = outcome.config().threshold;
         let sketch_agrees = agreement.is_some_and(|(equal, lanes)| threshold.accepts(equal, lanes));
         let reason = match (edge.instrument, accepted) {
@@ -106,9 +88,8 @@ pub(super) fn duplicate_pairs(
         let verdict = Verdict::new(outcome, &edge, true);
         let domain = |document: DocId| {
             context
-                .domain
-                .as_ref()
-                .map_or("", |domain| domain.name(document))
+                .domains()
+                .map_or("", |domains| domains.name(document))
         };
         result = file.row(&[
             context.id(edge.left),
@@ -187,7 +168,7 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
             texts[1].append_value(context.id(edge.right));
             for (column, document) in [(2, edge.left), (3, edge.right)] {
                 texts[column]
-                    .append_option(context.domain.as_ref().map(|domain| domain.name(document)));
+                    .append_option(context.domains().map(|domains| domains.name(document)));
             }
             bands.append_option(verdict.shared_bands);
             jaccard.append_value(verdict.jaccard);

@@ -10,6 +10,7 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::compute_leaves;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -33,28 +34,8 @@ const ROW_GROUP_BYTES: usize = 128 << 20;
 
 impl ParquetFile {
     pub(super) fn create(path: &Path, schema: SchemaRef) -> Result<Self, PublishError> {
-        let level = ZstdLevel::try_new(1).map_err(|source| PublishError::Parquet {
-            path: path.into(),
-            source,
-        })?;
-        // Readers look for metadata beside the schema, not in its Arrow form; in a fixed order.
-        let pairs: BTreeMap<&String, &String> = schema.metadata().iter().collect();
-        let pairs = pairs
-            .into_iter()
-            .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-            .collect::<Vec<_>>();
-        let properties = WriterProperties::builder()
-            .set_key_value_metadata(Some(pairs).filter(|pairs| !pairs.is_empty()))
-            .set_compression(Compression::ZSTD(level))
-            .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
-            .build();
-        let writer = ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties))
-            .map_err(|source| PublishError::Parquet {
-                path: path.into(),
-                source,
-            })?;
         Ok(Self {
-            writer,
+            writer: writer(path, schema)?,
             path: path.into(),
             rows: 0,
         })
@@ -83,32 +64,109 @@ impl ParquetFile {
     }
 }
 
-/// Cuts `documents` into runs of at most 8,192, and of about 64 MiB of text.
-fn runs<'a>(
-    context: &'a Context<'_>,
-    documents: &'a [u32],
-) -> impl Iterator<Item = &'a [u32]> + use<'a> {
-    const ROWS: usize = 8192;
-    const BYTES: usize = 64 << 20;
-    let mut rest = documents;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
+fn writer(path: &Path, schema: SchemaRef) -> Result<ArrowWriter<HashedFile>, PublishError> {
+    let fault = |source| PublishError::Parquet {
+        path: path.into(),
+        source,
+    };
+    let level = ZstdLevel::try_new(1).map_err(fault)?;
+    // Readers look for metadata beside the schema, not in its Arrow form; in a fixed order.
+    let pairs: BTreeMap<&String, &String> = schema.metadata().iter().collect();
+    let pairs = pairs
+        .into_iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect::<Vec<_>>();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(pairs).filter(|pairs| !pairs.is_empty()))
+        .set_compression(Compression::ZSTD(level))
+        .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
+        .build();
+    ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties)).map_err(fault)
+}
+
+/// Writes a Parquet file of documents with all that they hold, whose columns for a run of documents
+/// `columns` makes. Row groups are encoded in parallel, as many at a time as there are threads, and
+/// written in order; where they are cut depends on the documents only.
+fn write_documents(
+    context: &Context<'_>,
+    path: &Path,
+    schema: &SchemaRef,
+    documents: &[u32],
+    columns: impl Fn(&[u32]) -> Result<Vec<ArrayRef>, PublishError> + Sync,
+) -> Result<OutputFile, PublishError> {
+    /// Runs of a row group.
+    const RUNS: usize = 4;
+    let fault = |source| PublishError::Parquet {
+        path: path.into(),
+        source,
+    };
+    let (mut file, factory) = writer(path, schema.clone())?
+        .into_serialized_writer()
+        .map_err(fault)?;
+    let encode = |number: usize, runs: &[&[u32]]| {
+        let mut writers = factory.create_column_writers(number).map_err(fault)?;
+        for run in runs {
+            let batch = batch(path, schema, columns(run)?)?;
+            let mut next = writers.iter_mut();
+            for (field, column) in schema.fields().iter().zip(batch.columns()) {
+                for leaf in compute_leaves(field, column).map_err(fault)? {
+                    if let Some(writer) = next.next() {
+                        writer.write(&leaf).map_err(fault)?;
+                    }
+                }
+            }
         }
-        let mut bytes = 0;
-        let size = rest
-            .iter()
-            .take(ROWS)
-            .position(|&document| {
-                bytes += context.documents().text(document as usize).len();
-                bytes > BYTES
-            })
-            .unwrap_or(rest.len().min(ROWS))
-            .max(1);
-        let (run, later) = rest.split_at(size);
-        rest = later;
-        Some(run)
-    })
+        writers
+            .into_iter()
+            .map(|writer| writer.close().map_err(fault))
+            .collect::<Result<Vec<_>, PublishError>>()
+    };
+    let runs = runs(context, documents);
+    let groups: Vec<(usize, &[&[u32]])> = runs.chunks(RUNS).enumerate().collect();
+    for wave in groups.chunks(rayon::current_num_threads()) {
+        let encoded: Vec<_> = wave
+            .par_iter()
+            .with_max_len(1)
+            .map(|&(number, runs)| encode(number, runs))
+            .collect::<Result<_, _>>()?;
+        for chunks in encoded {
+            let mut group = file.next_row_group().map_err(fault)?;
+            for chunk in chunks {
+                chunk.append_to_row_group(&mut group).map_err(fault)?;
+            }
+            group.close().map_err(fault)?;
+        }
+    }
+    file.into_inner()
+        .map_err(fault)?
+        .finish(documents.len() as u64)
+}
+
+/// Cuts `documents` into runs of at most 8,192, and of about 8 MiB of text.
+fn runs<'a>(context: &Context<'_>, documents: &'a [u32]) -> Vec<&'a [u32]> {
+    const ROWS: usize = 8192;
+    const BYTES: usize = 8 << 20;
+    let runs = documents.chunks(ROWS);
+    runs.flat_map(|run| runs_of_bytes(context, run, BYTES))
+        .collect()
+}
+
+/// Cuts `documents` into runs of at most so many bytes of text, or of one document.
+fn runs_of_bytes<'a>(context: &Context<'_>, documents: &'a [u32], most: usize) -> Vec<&'a [u32]> {
+    let mut found = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, &document) in documents.iter().enumerate() {
+        let text = context.documents().text(document as usize).len();
+        if bytes + text > most && at > start {
+            found.push(&documents[start..at]);
+            (start, bytes) = (at, 0);
+        }
+        bytes += text;
+    }
+    if start < documents.len() {
+        found.push(&documents[start..]);
+    }
+    found
 }
 
 /// Names that the output adds; an input column of one of them is renamed.
@@ -171,8 +229,7 @@ pub(super) fn deduped_documents(
         .map(|cluster| outcome.kept(cluster).0)
         .collect();
     kept.sort_unstable();
-    let mut file = ParquetFile::create(path, schema.clone())?;
-    for run in runs(context, &kept) {
+    write_documents(context, path, &schema, &kept, |run| {
         let rows = table.gather(run)?;
         let (mut cluster_ids, mut kept_ids) = (StringBuilder::new(), StringBuilder::new());
         let (mut sizes, mut tokens) = (UInt64Builder::new(), UInt64Builder::new());
@@ -190,9 +247,8 @@ pub(super) fn deduped_documents(
         ];
         columns.extend(rows.columns().iter().cloned());
         columns.push(Arc::new(tokens.finish()));
-        file.write(&batch(path, &schema, columns)?)?;
-    }
-    file.finish()
+        Ok(columns)
+    })
 }
 
 fn batch(
@@ -257,13 +313,10 @@ pub(super) fn source_documents(
         .map(|field| field.as_ref().clone().with_nullable(true))
         .collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, input.metadata().clone()));
-    let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..table.len() as u32).collect();
-    for run in runs(context, &all) {
-        let rows = table.gather(run)?;
-        file.write(&batch(path, &schema, rows.columns().to_vec())?)?;
-    }
-    file.finish()
+    write_documents(context, path, &schema, &all, |run| {
+        Ok(table.gather(run)?.columns().to_vec())
+    })
 }
 
 pub(super) fn memberships(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
@@ -324,9 +377,10 @@ pub(super) fn fingerprinted(
     ]));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..context.documents().len() as u32).collect();
+    // Rows grow with the shingle size: each token stands in so many shingles.
     for run in all
         .chunks(1024)
-        .flat_map(|chunk| runs_small(context, chunk))
+        .flat_map(|chunk| runs_of_bytes(context, chunk, 16 << 20))
     {
         let rows: Vec<Fingerprint> = run
             .par_iter()
@@ -411,21 +465,4 @@ fn signature_lanes(context: &Context<'_>) -> usize {
         twinfold::config::Candidates::Lsh(lsh) => lsh.banding.hashes(),
         _ => 0,
     }
-}
-
-/// As [`runs`], for rows that grow with the shingle size: each token stands in so many shingles.
-fn runs_small<'a>(context: &Context<'_>, documents: &'a [u32]) -> Vec<&'a [u32]> {
-    const BYTES: usize = 16 << 20;
-    let mut found = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (at, &document) in documents.iter().enumerate() {
-        bytes += context.documents().text(document as usize).len();
-        if bytes > BYTES && at > start {
-            found.push(&documents[start..at]);
-            start = at;
-            bytes = 0;
-        }
-    }
-    found.push(&documents[start..]);
-    found
 }

@@ -2,15 +2,17 @@
 //! the keep rule, and every other member says the truth about how it compares to that one.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use twinfold::Error;
+use twinfold::candidates::JoinEdges;
 use twinfold::config::{EdgeListing, Linkage};
 use twinfold::document::DocId;
 use twinfold::edges::Instrument;
 use twinfold::outcome::Outcome;
 use twinfold::represent::KeepRule;
 
-use super::{Case, pairs_of};
+use super::{Case, counts, edges, edges_of, pairs_of};
 use crate::oracle::{components, stars};
 
 /// Clusters are the components of the listed edges, under either listing.
@@ -57,27 +59,49 @@ pub fn stars_match_directly(case: &Case) {
         "{}",
         case.name
     );
-    refuses_to_go_without_edges(&case, outcome.slots().slots);
+    needs_only_pairs_of_classes(&case, &outcome);
 }
 
-/// Stars need every edge, so spanning edges are refused, and so is a corpus over the budget.
-fn refuses_to_go_without_edges(case: &Case, slots: u64) {
-    let spanning = case.with(|config| config.edges = EdgeListing::Spanning);
-    assert!(
-        matches!(spanning.try_run(), Err(Error::Config(_))),
-        "{}: star linkage with spanning edges was not refused",
-        case.name
-    );
-    if let Some(below) = slots.checked_sub(1) {
-        let poor = case.with(|config| {
-            config.edges = EdgeListing::Auto;
-            config.max_pairs = below;
+/// Stars that list one edge for each removed document are the stars of all edges, and need a budget
+/// for the pairs of classes only, however many copies there are; below it they are refused.
+fn needs_only_pairs_of_classes(case: &Case, all: &Outcome) {
+    let name = &case.name;
+    let every: HashSet<(u32, u32)> = pairs_of(all).into_iter().collect();
+    let work = match case.config.keep_numbers {
+        true => all.generator().slots_of_equal_numbers().work,
+        false => all.generator().slots().work,
+    };
+    for edges in [EdgeListing::Spanning, EdgeListing::Auto] {
+        let frugal = case.with(|config| {
+            config.edges = edges;
+            config.max_pairs = work;
         });
-        assert!(
-            matches!(poor.try_run(), Err(Error::PairBudget { .. })),
-            "{}: star linkage over the budget was not refused",
-            case.name
-        );
+        let outcome = frugal.run();
+        assert_eq!(outcome.clusters(), all.clusters(), "{name}: {edges}");
+        assert_eq!(outcome.removed(), all.removed(), "{name}: {edges}");
+        if outcome.listing() == JoinEdges::Spanning {
+            let listed = edges_of(&outcome);
+            edges::each_is_true(&frugal, &outcome, &listed);
+            let mut expected: Vec<(u32, u32)> = all
+                .removed()
+                .iter()
+                .map(|removed| (removed.document.0, removed.kept.0))
+                .map(|(a, b)| (a.min(b), a.max(b)))
+                .collect();
+            expected.sort_unstable();
+            assert_eq!(pairs_of(&outcome), expected, "{name}: {edges}");
+            assert!(expected.iter().all(|pair| every.contains(pair)), "{name}");
+            counts::duplicates(&frugal, &outcome, &listed);
+        } else {
+            assert_eq!(edges, EdgeListing::Auto, "{name}");
+        }
+        let poor = frugal.with(|config| config.max_pairs = work.saturating_sub(1));
+        if work > 0 {
+            assert!(
+                matches!(poor.try_run(), Err(Error::PairBudget { needed, .. }) if needed == work),
+                "{name}: star linkage over the budget was not refused"
+            );
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use twinfold::config::{Candidates, EdgeListing};
 use twinfold::document::DocId;
 use twinfold::edges::{Edge, Instrument};
 use twinfold::outcome::{Counts, Outcome};
+use twinfold::tally::{ClusterEdges, Tally};
 
 use super::{Case, Looked, edges_of, looked_at, possible_pairs};
 
@@ -62,7 +63,7 @@ fn documents(case: &Case, outcome: &Outcome) {
 }
 
 /// The listed edges.
-fn duplicates(case: &Case, outcome: &Outcome, edges: &[Edge]) {
+pub(super) fn duplicates(case: &Case, outcome: &Outcome, edges: &[Edge]) {
     let (name, oracle, counts) = (&case.name, &case.oracle, outcome.counts());
     let exact = edges.iter().filter(|e| e.instrument == Instrument::Exact);
     let exact = exact.count() as u64;
@@ -85,6 +86,57 @@ fn duplicates(case: &Case, outcome: &Outcome, edges: &[Edge]) {
     if let Some(recall) = outcome.recall().estimated {
         assert!(recall > 0.0 && recall <= 1.0, "{name}: recall of {recall}");
     }
+    assert_eq!(
+        *outcome.tally(),
+        tally(case, outcome, edges),
+        "{name}: tally"
+    );
+    if !case.config.keep_numbers {
+        assert_eq!(counts.refused_for_numbers, Some(0), "{name}");
+    } else if outcome.listing() == JoinEdges::Spanning {
+        assert_eq!(counts.refused_for_numbers, None, "{name}: not every pair");
+    }
+}
+
+/// The edges counted one by one.
+fn tally(case: &Case, outcome: &Outcome, edges: &[Edge]) -> Tally {
+    let clusters = outcome.clusters();
+    let mut tally = Tally {
+        clusters: vec![ClusterEdges::default(); clusters.len()],
+        ..Tally::default()
+    };
+    let domain = domains(case);
+    let least = |a: Option<f64>, b: f64| Some(a.map_or(b, |a: f64| a.min(b)));
+    for edge in edges {
+        let kind = match edge.instrument {
+            Instrument::Exact => &mut tally.exact,
+            Instrument::Shingles => &mut tally.near,
+        };
+        kind.pairs += 1;
+        let same = has_domains(case) && domain(edge.left.0) == domain(edge.right.0);
+        kind.same_domain += u64::from(same);
+        if clusters.of(edge.left.0) != clusters.of(edge.right.0) {
+            continue;
+        }
+        let cluster = &mut tally.clusters[clusters.of(edge.left.0) as usize];
+        let (intersection, union) = case.oracle.sizes(edge.left.0, edge.right.0);
+        cluster.edges += 1;
+        cluster.weakest_jaccard = least(
+            cluster.weakest_jaccard,
+            f64::from(intersection) / f64::from(union),
+        );
+        let signature = |document: DocId| {
+            let class = outcome.sets().class_of(document).expect("it has an edge");
+            outcome.sets().signature(class)
+        };
+        let (left, right) = (signature(edge.left), signature(edge.right));
+        if !left.is_empty() {
+            let equal = left.iter().zip(right).filter(|(a, b)| a == b).count();
+            let overlap = equal as f64 / left.len() as f64;
+            cluster.weakest_overlap = least(cluster.weakest_overlap, overlap);
+        }
+    }
+    tally
 }
 
 /// What was looked at, where every edge is listed.
@@ -124,7 +176,7 @@ fn candidates(case: &Case, outcome: &Outcome, edges: &[Edge]) {
     );
     assert_eq!(counts.scored_class_pairs, scored.len() as u64, "{name}");
     assert_eq!(counts.skipped_slots, 0, "{name}: nothing is skipped");
-    assert_eq!(counts.refused_for_numbers, refused, "{name}: refused");
+    assert_eq!(counts.refused_for_numbers, Some(refused), "{name}: refused");
     // The exact instrument finds pairs that no generator proposes.
     assert!(
         edges.len() as u64 <= counts.candidate_pairs + unseen_texts,
@@ -135,17 +187,27 @@ fn candidates(case: &Case, outcome: &Outcome, edges: &[Edge]) {
     }
 }
 
-/// The slots that were announced, by the keys that the generator shows.
+/// The slots that were announced, by the keys that the generator shows. A run that passes over pairs
+/// that differ in a number counts each key once for each set of numbers.
 fn slots(case: &Case, outcome: &Outcome) {
-    let (name, slots) = (&case.name, outcome.slots());
+    let (name, oracle, slots) = (&case.name, &case.oracle, outcome.slots());
     assert_eq!(outcome.counts().pair_slots, slots.slots, "{name}");
     let Some(memberships) = outcome.generator().memberships() else {
         return;
     };
-    let mut holders: HashMap<u64, u64> = HashMap::new();
-    let mut rows: HashMap<u64, u64> = HashMap::new();
+    let mut holders: HashMap<(u64, u32), u64> = HashMap::new();
+    let mut rows: HashMap<(u64, u32), u64> = HashMap::new();
+    let apart = counts_nothing_refused(outcome);
+    let first = |class: u32| outcome.sets().members(class)[0].0;
+    // The first class with the same numbers.
+    let numbers = |class: u32| {
+        let same = |&other: &u32| oracle.same_numbers(first(other), first(class));
+        (0..class).find(same).unwrap_or(class)
+    };
     for class in 0..memberships.classes() as u32 {
+        let numbers = if apart { numbers(class) } else { 0 };
         for &key in memberships.keys(class) {
+            let key = (key, numbers);
             *holders.entry(key).or_default() += outcome.sets().members(class).len() as u64;
             *rows.entry(key).or_default() += 1;
         }
@@ -176,6 +238,11 @@ fn slots(case: &Case, outcome: &Outcome) {
         counts.scored_class_pairs + counts.skipped_slots <= class_slots,
         "{name}: more scored and skipped than there are slots"
     );
+}
+
+/// Whether numbers are kept and refusals were not to be counted.
+fn counts_nothing_refused(outcome: &Outcome) -> bool {
+    outcome.counts().refused_for_numbers.is_none()
 }
 
 fn domains<'a>(case: &'a Case) -> impl Fn(u32) -> Option<&'a str> {

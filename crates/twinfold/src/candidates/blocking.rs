@@ -31,6 +31,7 @@ pub struct BlockingGenerator {
     memberships: Memberships,
     buckets: Buckets,
     slots: Slots,
+    slots_of_equal_numbers: Slots,
 }
 
 impl BlockingGenerator {
@@ -44,14 +45,16 @@ impl BlockingGenerator {
         documents: &dyn Documents,
     ) -> Result<Self, Error> {
         let memberships = memberships(key, sets, documents)?;
-        let buckets = Buckets::new(&memberships);
-        let (mut slots, largest) = buckets.slots(sets, EqualSets::Once);
-        slots.largest = largest.map(|(bucket, documents)| (label(key, bucket), documents));
+        let buckets = Buckets::new(&memberships, sets);
+        let label = |bucket| label(key, bucket);
+        let slots = buckets.slots(sets, EqualSets::Once, &label);
+        let slots_of_equal_numbers = buckets.slots_of_equal_numbers(sets, EqualSets::Once, &label);
         Ok(Self {
             key: key.clone(),
             memberships,
             buckets,
             slots,
+            slots_of_equal_numbers,
         })
     }
 }
@@ -202,6 +205,10 @@ impl CandidateGenerator for BlockingGenerator {
 
     fn slots(&self) -> Slots {
         self.slots.clone()
+    }
+
+    fn slots_of_equal_numbers(&self) -> Slots {
+        self.slots_of_equal_numbers.clone()
     }
 
     fn memberships(&self) -> Option<&Memberships> {

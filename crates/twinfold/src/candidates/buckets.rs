@@ -2,6 +2,12 @@
 //!
 //! The rows are sorted by (key, class); each run of one key is a bucket. Memory: 16 bytes a row.
 //!
+//! Where numbers are to be kept, only classes with the same numbers can be an edge. So the rows of a
+//! bucket are sorted by their numbers first, and each run of equal numbers is joined by itself: a
+//! family of pages of one template, each with numbers of its own, costs no comparison at all. That a
+//! pair was refused is then not known. Where a caller wants refusals counted, whole buckets are
+//! joined, which takes time in proportion to their pairs.
+//!
 //! Listing every edge takes time in proportion to the slots. Listing spanning edges takes less: in
 //! a bucket the classes seen so far are kept in groups that are known to be connected, and a class
 //! that matches one member of a group skips the rest of it. A bucket of near-copies then costs one
@@ -16,13 +22,12 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::{JoinEdges, JoinRequest, Joined, Memberships, Slots};
-use crate::document::DocId;
 use crate::edges;
 use crate::graph::UnionFind;
 use crate::score::ScoredPair;
 use crate::sets::ShingleSets;
 
-/// A key and the classes that have it.
+/// A key and the classes that have it, or those of them that have the same numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket<'a> {
     /// The key.
@@ -30,8 +35,16 @@ pub struct Bucket<'a> {
     rows: &'a [(u64, u32)],
 }
 
-impl Bucket<'_> {
-    /// The classes, ascending.
+impl<'a> Bucket<'a> {
+    /// The parts whose classes have the same numbers: one, unless numbers are to be kept.
+    fn by_numbers(self, sets: &'a ShingleSets) -> impl Iterator<Item = Bucket<'a>> {
+        let key = self.key;
+        self.rows
+            .chunk_by(|a, b| sets.number_key(a.1) == sets.number_key(b.1))
+            .map(move |rows| Bucket { key, rows })
+    }
+
+    /// The classes, ascending; by their numbers first, where numbers are to be kept.
     pub fn classes(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().map(|row| row.1)
     }
@@ -53,13 +66,31 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    pub(crate) fn new(memberships: &Memberships) -> Self {
+    pub(crate) fn new(memberships: &Memberships, sets: &ShingleSets) -> Self {
         let mut rows = Vec::with_capacity(memberships.len());
         for class in 0..memberships.classes() as u32 {
             rows.extend(memberships.keys(class).iter().map(|&key| (key, class)));
         }
         rows.par_sort_unstable();
+        if keeps_numbers(sets) {
+            rows.par_chunk_by_mut(|a, b| a.0 == b.0).for_each(|rows| {
+                rows.sort_unstable_by_key(|&(_, class)| (sets.number_key(class), class));
+            });
+        }
         Self { rows }
+    }
+
+    /// What a join takes one by one: buckets, or their parts of equal numbers; none of one class.
+    fn units<'a>(&'a self, sets: &'a ShingleSets, count_refused: bool) -> Vec<Bucket<'a>> {
+        let more_than_one = |bucket: &Bucket<'_>| bucket.rows.len() > 1;
+        let whole = self.iter().filter(more_than_one);
+        if count_refused || !keeps_numbers(sets) {
+            return whole.collect();
+        }
+        whole
+            .flat_map(|bucket| bucket.by_numbers(sets))
+            .filter(more_than_one)
+            .collect()
     }
 
     /// The buckets by key, those of a single class included.
@@ -75,40 +106,20 @@ impl Buckets {
         &self,
         sets: &ShingleSets,
         equal: EqualSets,
-    ) -> (Slots, Option<(u64, u64)>) {
-        let mut slots = Slots::default();
-        let mut total = match equal {
-            EqualSets::UnderEachKey => 0,
-            EqualSets::Once => u128::from(edges::pairs_within_classes(sets)),
-        };
-        let mut largest: Option<(u64, u64)> = None;
-        for bucket in self.iter() {
-            slots.work = slots.work.saturating_add(
-                pairs_of(bucket.rows.len() as u64)
-                    .try_into()
-                    .unwrap_or(u64::MAX),
-            );
-            let sizes = || {
-                bucket
-                    .classes()
-                    .map(|class| sets.members(class).len() as u64)
-            };
-            let documents: u64 = sizes().sum();
-            if documents < 2 {
-                continue;
-            }
-            slots.shared_keys += 1;
-            total += pairs_of(documents);
-            if equal == EqualSets::Once {
-                total -= sizes().map(pairs_of).sum::<u128>();
-            }
-            // The first of equals, in key order.
-            if largest.is_none_or(|(_, most)| documents > most) {
-                largest = Some((bucket.key, documents));
-            }
-        }
-        slots.slots = total.try_into().unwrap_or(u64::MAX);
-        (slots, largest)
+        label: &dyn Fn(u64) -> String,
+    ) -> Slots {
+        count_slots(self.iter(), sets, equal, label)
+    }
+
+    /// As [`Buckets::slots`], for a join that passes over pairs that differ in a number.
+    pub(crate) fn slots_of_equal_numbers(
+        &self,
+        sets: &ShingleSets,
+        equal: EqualSets,
+        label: &dyn Fn(u64) -> String,
+    ) -> Slots {
+        let parts = self.iter().flat_map(|bucket| bucket.by_numbers(sets));
+        count_slots(parts, sets, equal, label)
     }
 
     pub(crate) fn join(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
@@ -124,7 +135,7 @@ impl Buckets {
     fn join_all(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
         /// Rows of one bucket that a task takes: small enough to share out a large bucket.
         const ROWS: usize = 256;
-        let buckets: Vec<Bucket<'_>> = self.iter().filter(|bucket| bucket.rows.len() > 1).collect();
+        let buckets = self.units(request.sets, request.count_refused);
         buckets
             .par_iter()
             .flat_map(|bucket| {
@@ -153,7 +164,7 @@ impl Buckets {
     fn join_spanning(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
         /// Rows after which what was found is applied. More rows are more parallel and know less.
         const WAVE_ROWS: usize = 1 << 14;
-        let buckets: Vec<Bucket<'_>> = self.iter().filter(|bucket| bucket.rows.len() > 1).collect();
+        let buckets = self.units(request.sets, request.count_refused);
         let mut connected = request.connected.clone();
         let mut joined = Joined::default();
         let mut rest = &buckets[..];
@@ -182,6 +193,53 @@ impl Buckets {
     }
 }
 
+/// Counts the slots of buckets.
+fn count_slots<'a>(
+    buckets: impl Iterator<Item = Bucket<'a>>,
+    sets: &ShingleSets,
+    equal: EqualSets,
+    label: &dyn Fn(u64) -> String,
+) -> Slots {
+    let mut slots = Slots::default();
+    let mut total = match equal {
+        EqualSets::UnderEachKey => 0,
+        EqualSets::Once => u128::from(edges::pairs_within_classes(sets)),
+    };
+    let mut largest: Option<(u64, u64)> = None;
+    for bucket in buckets {
+        let work = pairs_of(bucket.rows.len() as u64);
+        slots.work = slots
+            .work
+            .saturating_add(work.try_into().unwrap_or(u64::MAX));
+        let sizes = || {
+            bucket
+                .classes()
+                .map(|class| sets.members(class).len() as u64)
+        };
+        let documents: u64 = sizes().sum();
+        if documents < 2 {
+            continue;
+        }
+        slots.shared_keys += 1;
+        total += pairs_of(documents);
+        if equal == EqualSets::Once {
+            total -= sizes().map(pairs_of).sum::<u128>();
+        }
+        // The first of equals, in key order.
+        if largest.is_none_or(|(_, most)| documents > most) {
+            largest = Some((bucket.key, documents));
+        }
+    }
+    slots.slots = total.try_into().unwrap_or(u64::MAX);
+    slots.largest = largest.map(|(key, documents)| (label(key), documents));
+    slots
+}
+
+/// Whether pairs that differ in a number are refused.
+fn keeps_numbers(sets: &ShingleSets) -> bool {
+    sets.classes() > 0 && sets.number_key(0).is_some()
+}
+
 impl Bucket<'_> {
     fn join_spanning(
         &self,
@@ -189,10 +247,15 @@ impl Bucket<'_> {
         request: &JoinRequest<'_>,
         connected: &UnionFind,
     ) -> Joined {
+        /// Slots after which progress is told: one bucket may hold most of the work.
+        const SLOTS: u64 = 1 << 16;
         let mut joined = Joined::default();
         let mut groups = Groups::default();
         let mut slots = 0;
         for (position, class) in self.classes().enumerate() {
+            if slots >= SLOTS {
+                (request.progress)(std::mem::take(&mut slots));
+            }
             slots += position as u64;
             let mut home = groups.home(connected.find_frozen(class));
             joined.skipped += groups.classes[home].len() as u64;
@@ -268,16 +331,20 @@ impl Groups {
 }
 
 impl Joined {
-    /// Scores a pair, files it, and says whether it was accepted.
+    /// Scores a pair, files it, and says whether it was accepted. A pair that differs in a number is
+    /// passed over where numbers are to be kept and refusals are not to be counted.
     pub(super) fn look_at(&mut self, a: u32, b: u32, request: &JoinRequest<'_>) -> bool {
+        if !request.count_refused && request.sets.number_key(a) != request.sets.number_key(b) {
+            return false;
+        }
         self.scored += 1;
         let (left, right) = (request.sets.members(a), request.sets.members(b));
         let documents = (left.len() as u64).saturating_mul(right.len() as u64);
         self.proposed_documents = self.proposed_documents.saturating_add(documents);
         if let Some(domains) = request.domains {
-            self.proposed_same_domain = self
-                .proposed_same_domain
-                .saturating_add(same_label(left, right, domains));
+            self.proposed_same_domain = self.proposed_same_domain.saturating_add(
+                edges::equal_pairs(left, right, |document| domains[document.index()]),
+            );
         }
         let pair: Option<ScoredPair> = if request.list_rejected {
             Some(request.verifier.score(a, b))
@@ -292,7 +359,10 @@ impl Joined {
             Some(pair) => {
                 if pair.reaches(request.verifier.threshold()) {
                     // Equal texts are an edge all the same, by their text.
-                    let refused = documents - equal_texts(left, right, request.sets);
+                    let refused = documents
+                        - edges::equal_pairs(left, right, |document| {
+                            request.sets.exact_first(document)
+                        });
                     self.refused_for_numbers = self.refused_for_numbers.saturating_add(refused);
                 }
                 if request.list_rejected {
@@ -323,33 +393,6 @@ impl Joined {
         self.skipped += other.skipped;
         self
     }
-}
-
-/// The pairs of a left and a right document with the same exact text.
-fn equal_texts(left: &[DocId], right: &[DocId], sets: &ShingleSets) -> u64 {
-    let mut counts: HashMap<DocId, u64> = HashMap::new();
-    for &document in left {
-        *counts.entry(sets.exact_first(document)).or_default() += 1;
-    }
-    right
-        .iter()
-        .filter_map(|&document| counts.get(&sets.exact_first(document)))
-        .sum()
-}
-
-/// The pairs of a left and a right document that have the same label.
-fn same_label(left: &[DocId], right: &[DocId], labels: &[u32]) -> u64 {
-    if let ([a], [b]) = (left, right) {
-        return u64::from(labels[a.index()] == labels[b.index()]);
-    }
-    let mut counts: HashMap<u32, u64> = HashMap::new();
-    for document in left {
-        *counts.entry(labels[document.index()]).or_default() += 1;
-    }
-    right
-        .iter()
-        .filter_map(|document| counts.get(&labels[document.index()]))
-        .sum()
 }
 
 /// The pairs among `documents` documents.

@@ -43,9 +43,10 @@ use rayon::prelude::*;
 
 use super::{CandidateGenerator, Guarantee, JoinEdges, JoinRequest, Joined, Memberships, Slots};
 use crate::edges;
+use crate::frequency::Frequencies;
 use crate::graph::UnionFind;
 use crate::sets::ShingleSets;
-use crate::tally::Frequencies;
+use crate::sketch::mix;
 use crate::threshold::Threshold;
 
 /// The lossless generator over the classes of a corpus.
@@ -55,6 +56,15 @@ pub struct LosslessGenerator {
     /// Classes by the length of their sets; what follows is in this order.
     by_length: Vec<u32>,
     lengths: Vec<u32>,
+    all: Blocks,
+    /// The same among sets with equal numbers, where numbers are to be kept: what differs in a number
+    /// never meets.
+    of_equal_numbers: Option<Blocks>,
+}
+
+/// Everything that is looked at.
+#[derive(Debug, Default)]
+struct Blocks {
     blocks: Vec<Block>,
     slots: Slots,
 }
@@ -124,21 +134,37 @@ impl LosslessGenerator {
             threshold,
             by_length,
             lengths,
-            blocks: Vec::new(),
-            slots: Slots::default(),
+            all: Blocks::default(),
+            of_equal_numbers: None,
         };
-        generator.index(sets, &prefixes, block);
+        generator.all = generator.index(sets, &prefixes, None, block);
+        let numbers: Option<Vec<u64>> = generator
+            .by_length
+            .iter()
+            .map(|&class| sets.number_key(class))
+            .collect();
+        generator.of_equal_numbers = numbers
+            .filter(|numbers| !numbers.is_empty())
+            .map(|numbers| generator.index(sets, &prefixes, Some(&numbers), block));
         generator
     }
 
     /// Indexes all sets, block by block, and counts what the join will look at: an upper bound,
     /// every probe with every posting of its key, the length filter and repeats not taken off.
-    fn index(&mut self, sets: &ShingleSets, prefixes: &Prefixes, block: usize) {
+    /// With `numbers`, sets meet only where theirs are equal.
+    fn index(
+        &self,
+        sets: &ShingleSets,
+        prefixes: &Prefixes,
+        numbers: Option<&[u64]>,
+        block: usize,
+    ) -> Blocks {
         let weights: Vec<u64> = self
             .by_length
             .iter()
             .map(|&class| sets.members(class).len() as u64)
             .collect();
+        let mut all = Blocks::default();
         let mut total = u128::from(edges::pairs_within_classes(sets));
         let mut first = 0;
         while (first as usize) < self.lengths.len() {
@@ -148,21 +174,30 @@ impl LosslessGenerator {
             let last = self.lengths.partition_point(|&length| {
                 self.threshold.least_overlap(length as usize) <= longest
             });
-            let index = Index::new(prefixes, first..end);
-            let (block, slots) = index.meet(prefixes, first..last as u32, &weights);
+            let index = Index::new(prefixes, numbers, first..end);
+            let (block, slots) = index.meet(first..last as u32, &weights);
             total += slots;
-            self.slots.shared_keys += index.lists;
-            self.slots.work += block
+            all.slots.shared_keys += index.lists;
+            all.slots.work += block
                 .hits
                 .iter()
                 .map(|hit| u64::from(hit.earlier))
                 .sum::<u64>();
             if !block.hits.is_empty() {
-                self.blocks.push(block);
+                all.blocks.push(block);
             }
             first = end;
         }
-        self.slots.slots = total.try_into().unwrap_or(u64::MAX);
+        all.slots.slots = total.try_into().unwrap_or(u64::MAX);
+        all
+    }
+
+    /// What a join looks at.
+    fn blocks(&self, request: &JoinRequest<'_>) -> &[Block] {
+        match &self.of_equal_numbers {
+            Some(equal) if !request.count_refused => &equal.blocks,
+            _ => &self.all.blocks,
+        }
     }
 }
 
@@ -315,7 +350,9 @@ fn append_prefix(
 }
 
 /// The postings of a block of sets by key.
-struct Index {
+struct Index<'a> {
+    prefixes: &'a Prefixes,
+    numbers: Option<&'a [u64]>,
     shift: u32,
     /// Where the entries of each bucket of keys begin.
     starts: Vec<u32>,
@@ -326,19 +363,25 @@ struct Index {
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// The key with its hash in front, which is spread evenly.
+    /// The key by which it is found, which is spread evenly.
     turned: u64,
     set: u32,
     position: u32,
 }
 
-/// A key with its hash in front.
-fn turn(key: u64) -> u64 {
-    key.rotate_left(6)
+/// A key with its hash in front; mixed with the numbers of its set, where they must be equal. Keys
+/// that come to be the same by that make more pairs to look at, and lose none.
+fn turn(key: u64, numbers: Option<&[u64]>, set: u32) -> u64 {
+    let turned = key.rotate_left(6);
+    numbers.map_or(turned, |numbers| mix(turned ^ mix(numbers[set as usize])))
 }
 
-impl Index {
-    fn new(prefixes: &Prefixes, block: std::ops::Range<u32>) -> Self {
+impl<'a> Index<'a> {
+    fn new(
+        prefixes: &'a Prefixes,
+        numbers: Option<&'a [u64]>,
+        block: std::ops::Range<u32>,
+    ) -> Self {
         /// The leading bits by which entries are parted, so that each part fits in a cache.
         const PARTS: u32 = 8;
         let part_of = |turned: u64| (turned >> (64 - PARTS)) as usize;
@@ -348,7 +391,7 @@ impl Index {
                 keys.iter()
                     .zip(prefixes.skipped[set as usize]..)
                     .map(move |(&key, position)| Entry {
-                        turned: turn(key),
+                        turned: turn(key, numbers, set),
                         set,
                         position,
                     })
@@ -392,6 +435,8 @@ impl Index {
             starts[bucket] += starts[bucket - 1];
         }
         Self {
+            prefixes,
+            numbers,
             shift,
             starts,
             entries: parted,
@@ -403,7 +448,7 @@ impl Index {
     fn earlier(&self, key: u64, set: u32) -> (u32, u32) {
         /// Buckets up to this long are searched from the front.
         const SHORT: usize = 16;
-        let turned = turn(key);
+        let turned = turn(key, self.numbers, set);
         let bucket = (turned >> self.shift) as usize;
         let start = self.starts[bucket];
         let bucket = &self.entries[start as usize..self.starts[bucket + 1] as usize];
@@ -422,12 +467,7 @@ impl Index {
 
     /// What each of the `sets` meets among the sets before it, and how many pairs of documents
     /// that is, `weights` giving the documents of each set.
-    fn meet(
-        &self,
-        prefixes: &Prefixes,
-        sets: std::ops::Range<u32>,
-        weights: &[u64],
-    ) -> (Block, u128) {
+    fn meet(&self, sets: std::ops::Range<u32>, weights: &[u64]) -> (Block, u128) {
         /// Sets of a task.
         const SETS: u32 = 1024;
         // How many documents the entries up to each one stand for.
@@ -444,10 +484,11 @@ impl Index {
                 for set in first..(first + SETS).min(sets.end) {
                     let before = hits.len();
                     let mut documents = 0;
-                    for (&key, position) in prefixes
+                    for (&key, position) in self
+                        .prefixes
                         .keys(set)
                         .iter()
-                        .zip(prefixes.skipped[set as usize]..)
+                        .zip(self.prefixes.skipped[set as usize]..)
                     {
                         let (start, earlier) = self.earlier(key, set);
                         if earlier > 0 {
@@ -562,7 +603,7 @@ impl LosslessGenerator {
                 .unwrap_or_else(|poisoned| poisoned.into_inner())
         };
         let mut tasks: Vec<(&Block, u32)> = Vec::new();
-        for block in &self.blocks {
+        for block in self.blocks(request) {
             tasks.extend(
                 (block.first..block.end())
                     .step_by(SETS as usize)
@@ -608,7 +649,7 @@ impl LosslessGenerator {
         let mut met = Met::new(self.by_length.len());
         let mut connected = request.connected.clone();
         let mut joined = Joined::default();
-        for block in &self.blocks {
+        for block in self.blocks(request) {
             self.span(block, &mut met, &mut connected, &mut joined, request);
         }
         joined
@@ -688,7 +729,15 @@ impl CandidateGenerator for LosslessGenerator {
     }
 
     fn slots(&self) -> Slots {
-        self.slots.clone()
+        self.all.slots.clone()
+    }
+
+    fn slots_of_equal_numbers(&self) -> Slots {
+        self.of_equal_numbers
+            .as_ref()
+            .unwrap_or(&self.all)
+            .slots
+            .clone()
     }
 
     fn memberships(&self) -> Option<&Memberships> {
@@ -792,6 +841,7 @@ mod tests {
             sets,
             edges,
             list_rejected: false,
+            count_refused: false,
             connected: &UnionFind::new(sets.classes()),
             domains: None,
             progress: &|_| (),
@@ -828,7 +878,7 @@ mod tests {
         }
         found.sort_unstable();
         assert_eq!(found, by_the_book(raw, threshold));
-        assert!(all.accepted.len() as u64 <= all.scored && all.scored <= generator.slots.work);
+        assert!(all.accepted.len() as u64 <= all.scored && all.scored <= generator.all.slots.work);
 
         let spanning = join(&generator, &sets, threshold, JoinEdges::Spanning);
         let groups = |pairs: &[ScoredPair]| {

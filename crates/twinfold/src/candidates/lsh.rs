@@ -21,6 +21,7 @@ pub struct LshGenerator {
     memberships: Memberships,
     buckets: Buckets,
     slots: Slots,
+    slots_of_equal_numbers: Slots,
 }
 
 impl LshGenerator {
@@ -31,9 +32,8 @@ impl LshGenerator {
             keys.extend_from_slice(sets.band_keys(class));
         }
         let memberships = Memberships::aligned(sets.classes(), keys);
-        let buckets = Buckets::new(&memberships);
-        let (mut slots, largest) = buckets.slots(sets, EqualSets::UnderEachKey);
-        slots.largest = largest.map(|(key, documents)| {
+        let buckets = Buckets::new(&memberships, sets);
+        let label = |key| {
             let class = buckets
                 .iter()
                 .find(|b| b.key == key)
@@ -44,14 +44,18 @@ impl LshGenerator {
                     .iter()
                     .position(|&band_key| band_key == key)
             });
-            (band_label(band.unwrap_or(0), key), documents)
-        });
+            band_label(band.unwrap_or(0), key)
+        };
+        let slots = buckets.slots(sets, EqualSets::UnderEachKey, &label);
+        let slots_of_equal_numbers =
+            buckets.slots_of_equal_numbers(sets, EqualSets::UnderEachKey, &label);
         Self {
             settings: settings.clone(),
             threshold,
             memberships,
             buckets,
             slots,
+            slots_of_equal_numbers,
         }
     }
 }
@@ -80,6 +84,10 @@ impl CandidateGenerator for LshGenerator {
 
     fn slots(&self) -> Slots {
         self.slots.clone()
+    }
+
+    fn slots_of_equal_numbers(&self) -> Slots {
+        self.slots_of_equal_numbers.clone()
     }
 
     fn memberships(&self) -> Option<&Memberships> {

@@ -58,7 +58,7 @@ pub struct Slots {
     /// each of its keys, since that is what a join of classes proposes. Pairs of equal sets count
     /// under each key where keys follow from the set, else once.
     pub slots: u64,
-    /// The same in pairs of classes of equal sets: the work of a join.
+    /// The slots in pairs of classes of equal sets: the work of a join.
     #[serde(skip)]
     pub work: u64,
     /// The keys that two or more documents share.
@@ -87,6 +87,9 @@ pub struct JoinRequest<'a> {
     pub edges: JoinEdges,
     /// Whether pairs below the threshold are listed with their scores, too.
     pub list_rejected: bool,
+    /// Whether pairs that differ in a number are scored where numbers are to be kept, only to count
+    /// how many are refused. Without it they are passed over, unseen.
+    pub count_refused: bool,
     /// The classes that are connected before any pair is looked at.
     pub connected: &'a UnionFind,
     /// A number for each document's domain, where there are domains: to count the proposed pairs
@@ -108,7 +111,7 @@ pub struct Joined {
     /// How many of those are within one domain.
     pub proposed_same_domain: u64,
     /// Pairs of documents at or above the threshold that were refused because they differ in a
-    /// number.
+    /// number; complete where refusals were to be counted and every edge was asked for.
     pub refused_for_numbers: u64,
     /// The pairs of classes that were scored.
     pub scored: u64,
@@ -129,6 +132,12 @@ pub trait CandidateGenerator: Send + Sync {
 
     /// What it will look at.
     fn slots(&self) -> Slots;
+
+    /// What it will look at where numbers are to be kept and refusals are not to be counted: less,
+    /// if it tells apart what differs in a number before it makes pairs.
+    fn slots_of_equal_numbers(&self) -> Slots {
+        self.slots()
+    }
 
     /// The (class, key) rows that it pairs, for those who want to see them.
     fn memberships(&self) -> Option<&Memberships>;

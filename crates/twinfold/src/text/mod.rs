@@ -5,12 +5,13 @@
 //! of its UTF-8 bytes: anyone can compute it again with a public tool.
 
 mod classes;
+mod fold;
 mod normalise;
 mod numbers;
 mod shingle;
 
 pub use normalise::{NormalisedText, Tokenizer, UnknownTokenizer};
 pub use numbers::{NumberKeys, number_keys};
-pub use shingle::{shingle_hash, shingles};
+pub use shingle::{append_shingle_hashes, shingle_hash, shingles};
 
-pub(crate) use classes::is_white_space;
+pub(crate) use classes::{Class, Form, is_white_space, properties, visit_beyond_ascii};

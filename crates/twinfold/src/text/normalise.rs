@@ -13,20 +13,19 @@
 //! Canonical decomposition is taken one character at a time. That equals NFD here, because the
 //! only thing that NFD adds is the order of accents, and all accents are dropped.
 //!
-//! Cost: one pass. Runs of ASCII take a kernel of [`twinfold_kernels`];
-//! other characters take a decomposition and a look into the table of classes.
+//! Cost: one pass. `words` and `unicode` first fold what is not ASCII, one look into a table for each
+//! character, and then cut the whole with a kernel of [`twinfold_kernels`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use icu_normalizer::properties::{
-    CanonicalDecomposition, CanonicalDecompositionBorrowed, Decomposed,
-};
-use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
+use icu_normalizer::ComposingNormalizer;
 use serde::{Deserialize, Serialize};
-use twinfold_kernels::{append_words, ascii_prefix};
+use twinfold_kernels::append_words;
 
-use super::classes::{Class, class, is_white_space};
+use super::classes::{Class, character_at, class, is_quickly_nfc, properties};
+use super::fold::{Words, fold};
 
 /// How a text is cut into tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +82,8 @@ pub struct NormalisedText {
     /// Valid UTF-8: ASCII bytes and whole characters are all that is ever pushed.
     text: Vec<u8>,
     starts: Vec<usize>,
+    /// Scratch space for text that is not ASCII.
+    folded: Vec<u8>,
 }
 
 impl NormalisedText {
@@ -91,8 +92,8 @@ impl NormalisedText {
         self.text.clear();
         self.starts.clear();
         match tokenizer {
-            Tokenizer::Unicode => self.set_words(text, true),
-            Tokenizer::Words => self.set_words(text, false),
+            Tokenizer::Unicode => self.set_words(text, Words::Unicode),
+            Tokenizer::Words => self.set_words(text, Words::Plain),
             Tokenizer::Chars => self.set_chars(text),
             Tokenizer::Code => self.set_code(text),
         }
@@ -119,6 +120,11 @@ impl NormalisedText {
         self.starts[index]
     }
 
+    /// The byte at which each token begins.
+    pub(super) fn token_starts(&self) -> &[usize] {
+        &self.starts
+    }
+
     /// The bytes of the tokens `first..first + count`, with the spaces between them.
     pub fn window(&self, first: usize, count: usize) -> &[u8] {
         let end = match self.starts.get(first + count) {
@@ -135,206 +141,174 @@ impl NormalisedText {
         })
     }
 
-    fn set_words(&mut self, text: &str, unicode: bool) {
-        // A capital sigma is lower-cased by its neighbours: only the standard library's function
-        // for whole texts knows how, and it wants the accents gone first.
-        let without_accents: String;
-        let mut text = text;
-        if text.contains('Σ') {
-            without_accents = DecomposingNormalizer::new_nfd()
-                .normalize(text)
-                .chars()
-                .filter(|&c| class(c) != Class::Accent)
-                .collect::<String>()
-                .to_lowercase();
-            text = &without_accents;
-        }
-        let mut state = Words {
-            out: self,
-            unicode,
-            previous: Previous::Separator,
-            decomposition: CanonicalDecomposition::new(),
+    fn set_words(&mut self, text: &str, words: Words) {
+        let bytes = if text.is_ascii() {
+            text.as_bytes()
+        } else {
+            fold(text, words, &mut self.folded)
         };
-        let bytes = text.as_bytes();
-        let mut at = 0;
-        while at < bytes.len() {
-            let ascii = ascii_prefix(&bytes[at..]);
-            if ascii > 0 {
-                state.ascii(&bytes[at..at + ascii]);
-                at += ascii;
-            }
-            let rest = &text[at..];
-            let other = rest
-                .bytes()
-                .position(|b| b.is_ascii())
-                .unwrap_or(rest.len());
-            for character in rest[..other].chars() {
-                state.character(character);
-            }
-            at += other;
+        append_words(bytes, false, &mut self.text, &mut self.starts);
+        if self.text.last() == Some(&b' ') {
+            self.text.pop();
         }
     }
 
     fn set_chars(&mut self, text: &str) {
-        let text = ComposingNormalizer::new_nfc().normalize(text);
-        for character in text.to_lowercase().chars() {
-            match class(character) {
-                Class::Space | Class::Ignorable => {}
-                _ => self.push_token(character),
+        let text = in_nfc(text);
+        // The standard library knows how a capital sigma is lower-cased by its neighbours.
+        let text = if text.contains('Σ') {
+            Cow::Owned(text.to_lowercase())
+        } else {
+            text
+        };
+        let mut tokens = Tokens::new(self, text.len());
+        let mut at = 0;
+        while let Some(&byte) = text.as_bytes().get(at) {
+            if byte.is_ascii() {
+                let visible = ASCII[usize::from(byte)] & VISIBLE;
+                tokens.put([byte.to_ascii_lowercase(), 0, 0, 0], visible, visible);
+                at += 1;
+                continue;
+            }
+            let character = character_at(text.as_bytes(), at);
+            at += character.len_utf8();
+            let known = properties(character);
+            if known.is_lower() {
+                if !matches!(known.class(), Class::Space | Class::Ignorable) {
+                    tokens.put_character(character, 1);
+                }
+                continue;
+            }
+            for lower in character.to_lowercase() {
+                if !matches!(class(lower), Class::Space | Class::Ignorable) {
+                    tokens.make_room();
+                    tokens.put_character(lower, 1);
+                }
             }
         }
+        tokens.finish();
     }
 
     fn set_code(&mut self, text: &str) {
-        let text = ComposingNormalizer::new_nfc().normalize(text);
-        let mut inside = false;
-        for character in text.chars() {
+        let text = in_nfc(text);
+        let mut tokens = Tokens::new(self, text.len());
+        let mut inside = 0;
+        let mut at = 0;
+        while let Some(&byte) = text.as_bytes().get(at) {
+            if byte.is_ascii() {
+                let known = ASCII[usize::from(byte)];
+                let identifier = known >> 1;
+                tokens.put(
+                    [byte, 0, 0, 0],
+                    known & VISIBLE,
+                    known & !(identifier & inside) & 1,
+                );
+                inside = identifier;
+                at += 1;
+                continue;
+            }
+            let character = character_at(text.as_bytes(), at);
+            at += character.len_utf8();
             let identifier = match class(character) {
                 Class::Space => {
-                    inside = false;
+                    inside = 0;
                     continue;
                 }
-                Class::Word | Class::Alone => true,
+                Class::Word | Class::Alone => 1,
                 Class::Vowel | Class::Accent | Class::Ignorable => inside,
-                Class::Other => character == '_',
+                Class::Other => 0,
             };
-            if identifier && inside {
-                self.push(character);
-            } else {
-                self.push_token(character);
-            }
+            tokens.put_character(character, 1 - (identifier & inside));
             inside = identifier;
         }
-    }
-
-    fn push(&mut self, character: char) {
-        if character.is_ascii() {
-            self.text.push(character as u8);
-        } else {
-            self.text
-                .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-    }
-
-    fn push_token(&mut self, character: char) {
-        self.start_token();
-        self.push(character);
-    }
-
-    fn start_token(&mut self) {
-        if !self.text.is_empty() {
-            self.text.push(b' ');
-        }
-        self.starts.push(self.text.len());
+        tokens.finish();
     }
 }
 
-/// What the character before was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Previous {
-    Separator,
-    Word,
-    Alone,
+/// The bits of an ASCII character: it is not white space; it may stand in an identifier, too.
+const VISIBLE: u8 = 1;
+const IDENTIFIER: u8 = 2;
+
+static ASCII: [u8; 128] = {
+    let mut table = [VISIBLE; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        if matches!(byte as u8, 9..=13 | 28..=32) {
+            table[byte] = 0;
+        } else if (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' {
+            table[byte] = VISIBLE | IDENTIFIER;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Writes the tokens of a text whose length is known, without a branch that depends on them: what
+/// is written counts only once the end moves past it.
+struct Tokens<'a> {
+    text: &'a mut Vec<u8>,
+    starts: &'a mut Vec<usize>,
+    end: usize,
+    count: usize,
 }
 
-/// The tokenisers `words` and `unicode`, character by character.
-struct Words<'a> {
-    out: &'a mut NormalisedText,
-    unicode: bool,
-    previous: Previous,
-    decomposition: CanonicalDecompositionBorrowed<'static>,
+impl<'a> Tokens<'a> {
+    /// A writer for a text of so many bytes, which replaces what is in `normalised`.
+    fn new(normalised: &'a mut NormalisedText, bytes: usize) -> Self {
+        let NormalisedText { text, starts, .. } = normalised;
+        // Each character and a space, at most.
+        text.resize(2 * bytes + 8, 0);
+        starts.resize(bytes + 1, 0);
+        Self {
+            text,
+            starts,
+            end: 0,
+            count: 0,
+        }
+    }
+
+    /// Writes the first `length` of the bytes, after a space if they are the `first` (0 or 1) of a
+    /// token.
+    #[inline]
+    fn put(&mut self, bytes: [u8; 4], length: u8, first: u8) {
+        self.text[self.end] = b' ';
+        self.end += usize::from(first & u8::from(self.end > 0));
+        self.text[self.end..self.end + 4].copy_from_slice(&bytes);
+        self.starts[self.count] = self.end;
+        self.count += usize::from(first);
+        self.end += usize::from(length);
+    }
+
+    /// Makes room for a character that the text's length does not account for.
+    fn make_room(&mut self) {
+        self.text.resize(self.text.len() + 8, 0);
+        self.starts.resize(self.starts.len() + 1, 0);
+    }
+
+    fn put_character(&mut self, character: char, first: u8) {
+        let mut bytes = [0; 4];
+        let length = character.encode_utf8(&mut bytes).len();
+        self.put(bytes, length as u8, first);
+    }
+
+    fn finish(self) {
+        self.text.truncate(self.end);
+        self.starts.truncate(self.count);
+    }
 }
 
-impl Words<'_> {
-    fn ascii(&mut self, bytes: &[u8]) {
-        let NormalisedText { text, starts } = &mut *self.out;
-        let in_word = self.previous == Previous::Word;
-        if !in_word && !text.is_empty() {
-            text.push(b' ');
-        }
-        self.previous = if append_words(bytes, in_word, text, starts) {
-            Previous::Word
-        } else {
-            Previous::Separator
-        };
-        self.trim_separator();
-    }
-
-    /// Between calls the text never ends in a space: a later token writes its own.
-    fn trim_separator(&mut self) {
-        if self.out.text.last() == Some(&b' ') {
-            self.out.text.pop();
-        }
-    }
-
-    fn character(&mut self, character: char) {
-        match self.decomposition.decompose(character) {
-            Decomposed::Default => self.decomposed(character),
-            Decomposed::Singleton(single) => self.character(single),
-            Decomposed::Expansion(first, second) => {
-                self.character(first);
-                self.character(second);
-            }
-        }
-    }
-
-    fn decomposed(&mut self, character: char) {
-        if self.unicode && ('\u{ff00}'..='\u{ffef}').contains(&character) {
-            return self.width_form(character);
-        }
-        match class(character) {
-            Class::Accent => {}
-            Class::Ignorable if self.unicode => {}
-            Class::Vowel if self.unicode && self.previous != Previous::Separator => {
-                self.out.push(character);
-            }
-            Class::Word => self.word(character),
-            Class::Alone if self.unicode => {
-                self.out.push_token(character);
-                self.previous = Previous::Alone;
-            }
-            Class::Alone => self.word(character),
-            Class::Other | Class::Space | Class::Vowel | Class::Ignorable => {
-                self.previous = Previous::Separator;
-            }
-        }
-    }
-
-    fn word(&mut self, character: char) {
-        if self.previous != Previous::Word {
-            self.out.start_token();
-        }
-        self.previous = Previous::Word;
-        for lower in character.to_lowercase() {
-            self.out.push(lower);
-        }
-    }
-
-    /// Full-width and half-width forms are the same characters to a reader.
-    fn width_form(&mut self, character: char) {
-        let mut buffer = [0; 4];
-        let folded = DecomposingNormalizer::new_nfkd()
-            .normalize(character.encode_utf8(&mut buffer))
-            .chars()
-            .collect::<Vec<char>>();
-        for character in folded {
-            if is_white_space(character) {
-                self.previous = Previous::Separator;
-            } else if ('\u{ff00}'..='\u{ffef}').contains(&character) {
-                // Half-width symbols without an equivalent.
-                if class(character) != Class::Ignorable {
-                    self.previous = Previous::Separator;
-                }
-            } else {
-                self.decomposed(character);
-            }
-        }
+fn in_nfc(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_quickly_nfc(text) {
+        Cow::Borrowed(text)
+    } else {
+        ComposingNormalizer::new_nfc().normalize(text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use icu_normalizer::DecomposingNormalizer;
     use proptest::prelude::*;
 
     fn normalise(text: &str, tokenizer: Tokenizer) -> String {
@@ -440,6 +414,36 @@ mod tests {
         #[test]
         fn words_equal_the_definition(text in "[a-zA-Z0-9 .,_\\-éÉüßΣσİıﬁ½中文かがคำดีहिन्दी한국\u{301}\u{200b}\u{85}\u{1c}👍①Å]{0,60}") {
             prop_assert_eq!(normalise(&text, Tokenizer::Words), words_by_the_book(&text));
+        }
+
+        #[test]
+        fn chars_and_code_equal_the_definition(
+            text in "[a-zA-Z0-9 .,_\n-]{0,30}[Ⱥİ]{0,20}[éΣςİȺﬁ½中が\u{3099}ｶดำ한\u{1100}\u{1161}हि\u{94d}\u{93c}\u{301}\u{323}\u{200b}\u{85}\u{1c}👍 a_.]{0,30}"
+        ) {
+            let nfc = ComposingNormalizer::new_nfc().normalize(&text).into_owned();
+            let visible = |c: &char| !matches!(class(*c), Class::Space | Class::Ignorable);
+            let chars: Vec<String> =
+                nfc.to_lowercase().chars().filter(visible).map(String::from).collect();
+            prop_assert_eq!(normalise(&text, Tokenizer::Chars), chars.join(" "));
+            let mut code: Vec<String> = Vec::new();
+            let mut inside = false;
+            for character in nfc.chars() {
+                let identifier = match class(character) {
+                    Class::Space => {
+                        inside = false;
+                        continue;
+                    }
+                    Class::Word | Class::Alone => true,
+                    Class::Vowel | Class::Accent | Class::Ignorable => inside,
+                    Class::Other => character == '_',
+                };
+                if !(identifier && inside) {
+                    code.push(String::new());
+                }
+                code.last_mut().unwrap().push(character);
+                inside = identifier;
+            }
+            prop_assert_eq!(normalise(&text, Tokenizer::Code), code.join(" "));
         }
 
         #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use twinfold::{DocId, Documents, Outcome, Value};
+use crate::document::{DocId, Documents, Value};
+use crate::outcome::Outcome;
 
 /// The label of each document; a missing one is the empty text.
 #[derive(Clone, Debug)]
@@ -73,9 +74,14 @@ impl Labels {
         &self.names[self.of[document.index()] as usize]
     }
 
-    /// The number of a document's label.
-    pub(super) fn number(&self, document: DocId) -> u32 {
+    /// The number of a document's label: equal for equal labels.
+    pub fn number(&self, document: DocId) -> u32 {
         self.of[document.index()]
+    }
+
+    /// The number of each document's label, by rank.
+    pub fn numbers(&self) -> &[u32] {
+        &self.of
     }
 
     /// What became of the documents with each label, by label.

@@ -1,0 +1,125 @@
+//! Ctrl-C and a polite kill: the output folder is left as it was, one line says so, and the exit code
+//! is 130 or 143, as a shell expects. A second signal ends the run at once; what it leaves, the next
+//! run removes.
+//!
+//! A thread waits for the first signal. It does not stop the others: they fail when they next write,
+//! and [`Interrupts::wait_if_begun`] keeps what they say to themselves.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use twinfold_io::publish::{FolderCleanup, OutputFolder, PublishError};
+
+use crate::fault::Fault;
+use crate::progress::Progress;
+
+/// What an interrupt has to clean up.
+struct Running {
+    cleanup: FolderCleanup,
+    progress: Arc<Progress>,
+    out: PathBuf,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Interrupts {
+    running: Arc<Mutex<Option<Running>>>,
+    #[cfg(unix)]
+    begun: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Interrupts {
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Claims the output folder. An interrupt that comes meanwhile waits until it is claimed.
+    pub(crate) fn claim(
+        &self,
+        progress: &Arc<Progress>,
+        claim: impl FnOnce() -> Result<OutputFolder, PublishError>,
+    ) -> Result<OutputFolder, PublishError> {
+        let mut running = self.running();
+        let folder = claim()?;
+        *running = Some(Running {
+            cleanup: folder.cleanup(),
+            progress: Arc::clone(progress),
+            out: folder.path().to_owned(),
+        });
+        Ok(folder)
+    }
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::io::Write as _;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag;
+    use signal_hook::iterator::Signals;
+
+    use super::{Fault, Interrupts};
+
+    impl Interrupts {
+        /// Waits for signals from now on.
+        pub(crate) fn install() -> Result<Self, Fault> {
+            let interrupts = Self::default();
+            let waiting = interrupts.clone();
+            let mut signals = interrupts
+                .register()
+                .map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
+            std::thread::spawn(move || {
+                if let Some(signal) = signals.forever().next() {
+                    waiting.end(signal);
+                }
+            });
+            Ok(interrupts)
+        }
+
+        /// The first signal sets the flag, and a later one, finding it set, ends the process.
+        fn register(&self) -> std::io::Result<Signals> {
+            for signal in [SIGINT, SIGTERM] {
+                flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.begun))?;
+                flag::register(signal, Arc::clone(&self.begun))?;
+            }
+            Signals::new([SIGINT, SIGTERM])
+        }
+
+        fn end(&self, signal: i32) -> ! {
+            let running = self.running();
+            let said = match &*running {
+                None => "interrupted: nothing was written".to_owned(),
+                Some(running) => {
+                    running.progress.stop();
+                    let out = running.out.display();
+                    match running.cleanup.abandon() {
+                        true => format!("interrupted: the results in {out} are complete"),
+                        false => format!("interrupted: nothing was written to {out}"),
+                    }
+                }
+            };
+            let _ = writeln!(std::io::stderr(), "{said}");
+            std::process::exit(128 + signal)
+        }
+
+        /// Once a signal has come, the process is about to end, and has nothing more to say.
+        pub(crate) fn wait_if_begun(&self) {
+            while self.begun.load(Ordering::SeqCst) {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+/// Where there are no signals, an interrupt ends the process at once, and the next run cleans up.
+#[cfg(not(unix))]
+impl Interrupts {
+    pub(crate) fn install() -> Result<Self, Fault> {
+        Ok(Self::default())
+    }
+
+    pub(crate) fn wait_if_begun(&self) {}
+}
