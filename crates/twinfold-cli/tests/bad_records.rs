@@ -37,7 +37,10 @@ fn check(name: &str, bytes: &[u8], expected: [u64; 4], rejected: &[(u64, &str)])
         match rejected.first() {
             None => assert_eq!(strict.code(), Some(0)),
             Some((line, reason)) => {
-                let count = format!("the first of {} records", rejected.len());
+                let count = match rejected.len() {
+                    1 => "the only record".into(),
+                    count => format!("the first of {count} records"),
+                };
                 strict.fault_with(&[&file, &format!("line {line}"), reason, &count, "--strict"]);
                 assert!(!bench.path("strict").exists());
             }
