@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use twinfold::Threshold;
 use twinfold::represent::KeepRule;
 use twinfold::text::{NormalisedText, Tokenizer};
-use twinfold_io::source::{ColumnNames, Input, SourceOptions, Table};
+use twinfold_io::source::{ColumnNames, Input, Quotes, SourceOptions, Table};
 
 static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
@@ -23,18 +23,24 @@ pub fn any_file(name: &str, bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).expect("a small file can be written");
-    let read = |make_ids| {
+    let read = |make_ids, quotes| {
         let input = Input::open(SourceOptions {
             inputs: vec![path.to_string_lossy().into_owned()],
             columns: ColumnNames::default(),
             make_ids,
-            output: None,
+            quotes,
             ..SourceOptions::default()
         })?;
         input.read(&POOL, &|_| {}, &|batch| batch.len())
     };
-    for make_ids in [true, false] {
-        match read(make_ids) {
+    let csv = name.contains(".csv") || name.contains(".tsv");
+    let quotes = [Quotes::Auto, Quotes::Always, Quotes::Never];
+    let quotes = &quotes[..if csv { 3 } else { 1 }];
+    for (make_ids, quotes) in [true, false]
+        .into_iter()
+        .flat_map(|make_ids| quotes.iter().map(move |quotes| (make_ids, *quotes)))
+    {
+        match read(make_ids, quotes) {
             Ok((table, batches)) => {
                 assert_eq!(batches.iter().sum::<usize>(), table.len());
                 whole(&table);

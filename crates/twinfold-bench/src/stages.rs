@@ -14,7 +14,7 @@ use twinfold::sketch::Sketcher;
 use twinfold::text::{NormalisedText, Tokenizer, append_shingle_hashes, shingle_hash, shingles};
 use twinfold::{Config, DocId};
 use twinfold_io::publish::{OutputFolder, Publication, PublishSet, publish};
-use twinfold_io::source::{ColumnNames, Input, SourceOptions, Table};
+use twinfold_io::source::{Input, SourceOptions, Table};
 
 use crate::corpus;
 use crate::once::peak_memory_kilobytes;
@@ -54,10 +54,7 @@ pub(crate) fn run(input: Option<PathBuf>, threads: usize, repeat: usize) -> Outc
     let open = || {
         Input::open(SourceOptions {
             inputs: vec![path.to_string_lossy().into_owned()],
-            format: None,
-            columns: ColumnNames::default(),
-            make_ids: false,
-            output: None,
+            ..SourceOptions::default()
         })
     };
     let input = open()?;

@@ -42,6 +42,23 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) format: Option<String>,
 
+    /// What stands between the fields of CSV: a character such as ; or |, tab, or a byte such as \x01
+    ///
+    /// [default: comma; tab where the name ends in .tsv; what a first line such as `sep=;` says]
+    #[arg(long, value_name = "CHARACTER", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delimiter: Option<String>,
+
+    /// What quotes mean in CSV: auto, " or none [default: auto]
+    ///
+    /// ": one that begins a field quotes it, over line ends too. auto: the same, but where the lines
+    /// that it takes look like records of their own, it is taken for a stray one. none: quotes are
+    /// plain characters, as in many files with tabs. The line with a stray or unclosed quote is set
+    /// aside, and no other.
+    #[arg(long, value_name = "QUOTE", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quote: Option<String>,
+
     /// Column with the ids [default: doc_id, else id]
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +91,8 @@ pub(crate) struct Settings {
 
     /// Make ids from file name and row where there are none, or where they repeat [default: false]
     ///
-    /// Without it, a missing or repeated id stops the run. Made ids depend on the names of the
+    /// Without it, a missing or repeated id stops the run, and a record whose id is neither a text nor
+    /// an integer is set aside. Made ids depend on the names of the
     /// files and the order of their rows.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Input")]
     #[serde(skip_serializing_if = "Option::is_none")]

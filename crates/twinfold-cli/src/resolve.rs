@@ -13,7 +13,7 @@ use twinfold::represent::{KeepRule, nearest};
 use twinfold::sketch::{Banding, HashFamily};
 use twinfold::text::Tokenizer;
 use twinfold_io::publish::{PublishSet, Relation};
-use twinfold_io::source::{ColumnNames, Format, SourceOptions};
+use twinfold_io::source::{ColumnNames, Delimiter, Format, Quotes, SourceOptions};
 
 use crate::fault::Fault;
 use crate::options::{Settings, kinds};
@@ -313,6 +313,13 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         .map(str::parse::<Format>)
         .transpose()
         .map_err(Fault::new)?;
+    let delimiter = settings
+        .delimiter
+        .as_deref()
+        .map(str::parse::<Delimiter>)
+        .transpose()
+        .map_err(Fault::new)?;
+    let quotes: Quotes = or_default(&settings.quote).map_err(Fault::new)?;
     let source = SourceOptions {
         inputs: settings.inputs.clone(),
         format,
@@ -325,6 +332,8 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
             title: settings.title_column.clone(),
         },
         make_ids: settings.make_ids.unwrap_or(false),
+        delimiter,
+        quotes,
         output: settings.out.as_ref().map(PathBuf::from),
     };
     let mut resolved = Resolved {
@@ -387,6 +396,8 @@ impl Resolved {
             inputs: written.inputs.clone(),
             out: written.out.clone(),
             format: written.format.clone(),
+            delimiter: self.source.delimiter.map(|delimiter| delimiter.to_string()),
+            quote: Some(self.source.quotes.to_string()),
             make_ids: Some(self.source.make_ids),
             strict: Some(self.strict),
             tokenizer: Some(config.tokenizer.to_string()),

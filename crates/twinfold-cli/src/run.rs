@@ -48,6 +48,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
     check_inputs(&input, &folder)?;
 
     let (documents, batches) = read(resolved, &input, &pool, &progress)?;
+    check_read(&documents)?;
     check_rejected(resolved, &documents)?;
     check_size(&documents)?;
 
@@ -209,6 +210,23 @@ fn check_inputs(input: &Input, folder: &OutputFolder) -> Result<(), Fault> {
             file.name
         ))
         .hint("choose another --out, or move the file out of the output folder")),
+    }
+}
+
+/// A run on nothing at all is a slip; files of which at least the columns are known may be empty.
+fn check_read(documents: &Table) -> Result<(), Fault> {
+    let files = documents.file_hashes();
+    match files.first() {
+        Some(first) if documents.read() == 0 && documents.column_names().is_empty() => {
+            let what = match files.len() {
+                1 => format!("there is no record in {first}"),
+                count => {
+                    format!("there is no record in any of the {count} inputs; the first is {first}")
+                }
+            };
+            Err(Fault::new(what).hint("check the inputs, and whether what writes them has failed"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Files that are broken, empty, or in no format that was meant.
 //!
-//! A file that cannot be read stops the run with one line that names the file, the place and a remedy;
-//! one with nothing in it is a clean end with every published file and its header.
+//! A file that cannot be read stops the run with one line that names the file, the place and a remedy.
+//! One without a record is said to be, and of which at least the columns are known, it is a clean end
+//! with every published file and its header.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
 
@@ -243,12 +244,6 @@ fn almost_nothing_is_a_clean_end_with_every_file() {
     let cases = [
         (bench.write("header.csv", "id,text\n"), 0),
         (bench.write("header-only-no-end.csv", "id,text"), 0),
-        (bench.write("zero.csv", ""), 0),
-        (bench.write("zero.jsonl", ""), 0),
-        (bench.write("blank.jsonl", "\n \n\n"), 0),
-        (bench.write("blank.csv", "\n\r\n\n"), 0),
-        (bench.write("mark.csv", "\u{feff}"), 0),
-        (bench.write("zero.jsonl.gz", compress("gz", b"")), 0),
         (bench.write("rows.parquet", parquet_file(&empty, 10)), 0),
         (bench.write("one.csv", "id,text\n1,a b c\n"), 1),
         (bench.write("two.csv", "id,text\n1,a b c\n2,d e f\n"), 2),
@@ -283,19 +278,136 @@ fn almost_nothing_is_a_clean_end_with_every_file() {
             twinfold(&["verify", &bench.name(&out)]).success();
         }
     }
-    // All of it together, and nothing on standard input.
-    let inputs: Vec<&str> = cases.iter().take(9).map(|case| case.0.as_str()).collect();
+    // All of it together.
+    let inputs: Vec<&str> = cases.iter().take(3).map(|case| case.0.as_str()).collect();
     assert_eq!(
         records(&bench.summary(&inputs, "together", &["--publish", "all"])),
         [0; 4]
     );
-    let summary =
-        twinfold_with_input(&["run", "-", "--out", &bench.name("stdin"), "--json"], "").json();
-    assert_eq!(records(&summary), [0; 4]);
     assert!(
         bench
             .run(&[inputs[0]], "text", &[])
             .success()
             .contains("0 read: 0 used")
     );
+}
+
+#[test]
+fn nothing_at_all_is_said() {
+    let bench = Bench::new();
+    let nothing = [
+        bench.write("zero.csv", ""),
+        bench.write("zero.tsv", ""),
+        bench.write("zero.jsonl", ""),
+        bench.write("blank.jsonl", "\n \n\n"),
+        bench.write("blank.csv", "\n\r\n\n"),
+        bench.write("mark.csv", "\u{feff}"),
+        bench.write("sep.csv", "sep=;\n"),
+        bench.write("zero.jsonl.gz", compress("gz", b"")),
+        bench.write("zero.csv.zst", compress("zst", b"")),
+    ];
+    let good = bench.write("good.csv", "id,text\n1,a b c\n");
+    let header = bench.write("header.csv", "id,text\n");
+    for file in &nothing {
+        bench
+            .run(&[file], "never", &["--quiet"])
+            .fault_with(&[&format!("there is no record in {file} ("), "hint: "]);
+        for file in [file, &header] {
+            let said = bench.run(&[file, &good], "out", &["--overwrite"]).success();
+            let notes: Vec<&str> = said
+                .lines()
+                .filter(|line| line.starts_with("note"))
+                .collect();
+            let own = notes
+                .iter()
+                .filter(|note| note.contains("no record"))
+                .count();
+            assert!(own == 1 && said.contains(file.as_str()), "{said}");
+        }
+    }
+    let all: Vec<&str> = nothing.iter().map(String::as_str).collect();
+    bench
+        .run(&all, "never", &[])
+        .fault_with(&["in any of the 9 inputs", &nothing[0]]);
+    let said = bench
+        .run(&[&all[..], &[&good]].concat(), "out", &["--overwrite"])
+        .success();
+    // Of many, a few stand for the others.
+    assert_eq!(said.matches("there is no record in").count(), 5, "{said}");
+    assert!(said.contains("4 more inputs have no record"), "{said}");
+    let summary = bench.summary(&[all[0], &good], "out", &["--overwrite"]);
+    let manifest = std::fs::read(bench.path("out").join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(
+        manifest["notes"],
+        serde_json::json!([format!("there is no record in {} (0 bytes)", all[0])])
+    );
+    assert_eq!(summary["notes"], manifest["notes"]);
+    let said = bench.run(&[&good], "out", &["--overwrite"]).success();
+    assert!(!said.contains("no record"), "{said}");
+    assert!(!bench.path("never").exists());
+    for format in ["csv", "jsonl"] {
+        let out = bench.name("never");
+        let arguments = ["run", "-", "--format", format, "--out", &out];
+        twinfold_with_input(&arguments, "")
+            .fault_with(&["there is no record in standard input (0 bytes)"]);
+    }
+}
+
+#[test]
+fn csv_of_other_dialects() {
+    let bench = Bench::new();
+    let text = "id;text\n1;the same text\n2;\"the same text\"\n3;5\" screen\n4;\"stray\n5;other\n";
+    for compression in ["", "gz", "zst"] {
+        let name = ["x.csv", compression].join(".");
+        let file = bench.write(
+            name.trim_end_matches('.'),
+            compress(compression, text.as_bytes()),
+        );
+        bench.run(&[&file], "never", &[]).fault_with(&[
+            &file,
+            "`id;text`",
+            "hint: add --delimiter ';'",
+        ]);
+        let extra = ["--overwrite", "--delimiter", ";"];
+        assert_eq!(
+            records(&bench.summary(&[&file], "out", &extra)),
+            [5, 4, 0, 1]
+        );
+        let reason = bench.rejected("out")[0].to_string();
+        for part in ["\"line\":5", "opens in line 5", "2 lines", "--quote none"] {
+            assert!(reason.contains(part), "{reason}");
+        }
+        let extra = [&extra[..], &["--quote", "none"]].concat();
+        assert_eq!(
+            records(&bench.summary(&[&file], "out", &extra)),
+            [5, 5, 0, 0]
+        );
+        let out = bench.name("stdin");
+        let arguments = [
+            &["run", "-", "--format", "csv", "--out", &out, "--json"],
+            &extra[..],
+        ]
+        .concat();
+        let summary =
+            twinfold_with_input(&arguments, compress(compression, text.as_bytes())).json();
+        assert_eq!(records(&summary), [5, 5, 0, 0]);
+    }
+    let file = bench.write("x.csv", text);
+    let settings = bench.write("x.toml", "delimiter = \";\"\nquote = \"none\"\n");
+    let summary = bench.summary(&[&file], "settings", &["--config", &settings]);
+    assert_eq!(records(&summary), [5, 5, 0, 0]);
+    let lines = bench.write("x.jsonl", "{\"id\":1,\"text\":\"a\"}\n");
+    bench
+        .run(&[&lines], "never", &["--quote", "none"])
+        .fault_with(&["quote has no meaning", "--format csv"]);
+    for (option, value) in [
+        ("--delimiter", ";;"),
+        ("--delimiter", "\""),
+        ("--quote", "'"),
+    ] {
+        bench
+            .run(&[&file], "never", &[option, value])
+            .fault_with(&["is not a"]);
+    }
 }

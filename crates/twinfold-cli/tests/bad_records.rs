@@ -10,7 +10,7 @@ mod common;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use common::corpus::{compress, parquet_file};
 use common::{Bench, records, twinfold};
 use serde_json::json;
@@ -37,7 +37,10 @@ fn check(name: &str, bytes: &[u8], expected: [u64; 4], rejected: &[(u64, &str)])
         match rejected.first() {
             None => assert_eq!(strict.code(), Some(0)),
             Some((line, reason)) => {
-                let count = format!("the first of {} records", rejected.len());
+                let count = match rejected.len() {
+                    1 => "the only record".into(),
+                    count => format!("the first of {count} records"),
+                };
                 strict.fault_with(&[&file, &format!("line {line}"), reason, &count, "--strict"]);
                 assert!(!bench.path("strict").exists());
             }
@@ -224,13 +227,54 @@ fn ids_missing_or_repeated() {
     let none = bench.write("none.csv", "text\nthe same text\nthe same text\n");
     bench
         .run(&[&none], "none", &[])
-        .fault_with(&["no id column"]);
+        .fault_with(&["no id column", "--id-column", "--make-ids"]);
     let summary = bench.summary(&[&none], "none", &["--make-ids=true"]);
     assert_eq!(summary["counts"]["removed"], 1);
     let clash = bench.write("clash.csv", "id,text\n1,a\n1,b\n1@clash.csv:1,c\n");
     bench
         .run(&[&clash], "clash", &["--make-ids"])
         .fault_with(&["`1@clash.csv:1` stands twice", "rename it"]);
+}
+
+/// What pandas makes of integers with gaps, and of missing values.
+#[test]
+fn what_pandas_writes() {
+    let bench = Bench::new();
+    let ids = |ids: Vec<f64>| Arc::new(Float64Array::from(ids)) as ArrayRef;
+    let parquet = |name: &str, found: Vec<f64>| {
+        let texts = Arc::new(StringArray::from(vec!["the same text"; found.len()])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("id", ids(found)), ("text", texts)]).unwrap();
+        bench.write(name, parquet_file(&batch, 2))
+    };
+    let lines = bench.write(
+        "x.jsonl",
+        "{\"id\":1.0,\"text\":\"the same text\",\"title\":NaN,\"score\":NaN}\n\
+         {\"id\":2.0,\"text\":\"the same text\",\"title\":\"t\",\"score\":-Infinity}\n\
+         {\"id\":2.5,\"text\":\"other\",\"title\":\"t\",\"score\":0.5}\n",
+    );
+    let whole = parquet("x.parquet", vec![3.0, 4.0]);
+    let summary = bench.summary(&[&lines, &whole], "out", &[]);
+    assert_eq!(records(&summary), [5, 4, 0, 1]);
+    assert_eq!(bench.clusters("out"), [["1", "2", "3", "4"]]);
+    let reason = bench.rejected("out")[0].to_string();
+    for part in ["\"line\":3", "is a float", "--id-column", "--make-ids"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    let twice = parquet("y.parquet", vec![1.0, 5.0]);
+    bench.run(&[&lines, &twice], "never", &[]).fault_with(&[
+        "`1` stands twice",
+        &lines,
+        "line 1",
+        &twice,
+        "row 1",
+        "--make-ids",
+    ]);
+    let gap = parquet("z.parquet", vec![1.0, f64::NAN]);
+    bench
+        .run(&[&gap], "never", &[])
+        .fault_with(&[&gap, "row 2", "null or empty", "--make-ids"]);
+    let summary = bench.summary(&[&lines, &twice, &gap], "made", &["--make-ids"]);
+    assert_eq!(records(&summary), [7, 7, 0, 0]);
 }
 
 #[test]

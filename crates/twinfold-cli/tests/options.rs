@@ -40,6 +40,7 @@ fn every_option_takes_effect_or_is_refused() {
         "other.csv",
         "doc_id,body,note,source\n1,a b c,x,y\n2,A b c,x,z\n",
     );
+    let stray = bench.write("stray.csv", "id,text\n1,\"a b c\n2,A b c\n");
     let words = |from: usize| {
         (from..from + 20)
             .map(|word| format!("w{word} "))
@@ -90,6 +91,8 @@ fn every_option_takes_effect_or_is_refused() {
         ("config", &documents, vec![], vec!["--config", &settings]),
         ("preset", &documents, vec![], vec!["--preset", "tutorial"]),
         ("format", &other, vec![], vec!["--format", "jsonl"]),
+        ("delimiter", &other, vec![], vec!["--delimiter", "tab"]),
+        ("quote", &stray, vec![], vec!["--quote", "none"]),
         (
             "id-column",
             &other,

@@ -81,7 +81,7 @@ fn json_scalars() {
         json_values(&["null", "null"]),
         (DataType::Utf8, vec![None, None])
     );
-    // Digits are never lost to a float, nor a number to infinity.
+    // Digits are not lost to a float where there is none, nor a number to infinity.
     assert_eq!(
         json_values(&["1", "12345678901234567890"]).1,
         [text("1"), text("12345678901234567890")]
@@ -95,6 +95,152 @@ fn json_scalars() {
         DataType::Int64
     );
     assert_eq!(json_values(&["\"\"", "null"]).1, [text(""), None]);
+}
+
+/// Integers keep every digit, in the narrowest type that has them all; among floats they are floats.
+#[test]
+fn json_integers_of_any_length() {
+    use DataType::{Float64, Int64, UInt64, Utf8};
+    const LEAST: &str = "-9223372036854775808";
+    const MOST: &str = "9223372036854775807";
+    const ABOVE: &str = "9223372036854775808";
+    const UNSIGNED: &str = "18446744073709551615";
+    const LONGER: &str = "18446744073709551616";
+    const VERY: &str = "123456789012345678901234567890";
+    let too_long = "9".repeat(400);
+    for (values, expected) in [
+        (vec![LEAST, MOST], Int64),
+        (vec!["1", ABOVE], UInt64),
+        (vec!["0", UNSIGNED, MOST], UInt64),
+        (vec!["-1", MOST], Int64),
+        (vec!["-1", ABOVE], Utf8),
+        (vec!["-9223372036854775809", "1"], Utf8),
+        (vec!["1", LONGER], Utf8),
+        (vec![VERY, "2", "-3"], Utf8),
+        (vec!["0.5", ABOVE], Float64),
+        (vec!["-1", "0.5", VERY], Float64),
+        (vec![VERY, "-1", UNSIGNED, "1e300"], Float64),
+        (vec!["0.5", &too_long], Utf8),
+        (vec!["1", &too_long], Utf8),
+        (vec!["1", "1e999"], Utf8),
+        (vec![UNSIGNED, "\"x\""], Utf8),
+    ] {
+        for turn in 0..values.len() {
+            let mut turned = values.clone();
+            turned.rotate_left(turn);
+            turned.push("null");
+            let (kind, found) = json_values(&turned);
+            assert_eq!(kind, expected, "{turned:?}");
+            for (value, found) in turned.iter().zip(found) {
+                let found = found.unwrap_or_else(|| "null".into());
+                match expected {
+                    Float64 if *value != "null" => {
+                        assert_eq!(found.parse::<f64>().unwrap(), value.parse::<f64>().unwrap());
+                    }
+                    _ => assert_eq!(found, value.trim_matches('"'), "{turned:?}"),
+                }
+            }
+        }
+        // The same in one file for each value.
+        let folder = tempfile::tempdir().unwrap();
+        for (at, value) in values.iter().enumerate() {
+            let line = format!("{{\"id\":{at},\"text\":\"t\",\"x\":{value}}}");
+            write(folder.path(), &format!("{at}.jsonl"), line);
+        }
+        let table = read_with(options(&[folder.path()]), 2).unwrap().0;
+        assert_eq!(kind(&table, "x"), expected, "{values:?}");
+    }
+    let nested = |values: &[&str]| json_values(values).0;
+    assert_eq!(
+        nested(&["[1]", &format!("[{UNSIGNED}]")]),
+        DataType::new_list(UInt64, true)
+    );
+    assert_eq!(nested(&["[-1]", &format!("[{UNSIGNED}]")]), Utf8);
+}
+
+/// What Python writes for floats that are no numbers.
+#[test]
+fn json_nan_and_infinity() {
+    let text = |v: &str| Some(v.to_string());
+    let floats = [text("NaN"), text("1.5"), text("inf"), text("-inf"), None];
+    assert_eq!(
+        json_values(&["NaN", "1.5", "Infinity", "-Infinity", "null"]),
+        (DataType::Float64, floats.to_vec())
+    );
+    assert_eq!(
+        json_values(&["NaN", "2", "-Infinity"]),
+        (
+            DataType::Float64,
+            vec![text("NaN"), text("2.0"), text("-inf")]
+        )
+    );
+    assert_eq!(
+        json_values(&["NaN", "null"]),
+        (DataType::Float64, vec![text("NaN"), None])
+    );
+    // Beside anything else it is a missing value.
+    for (value, kind) in [
+        ("\"NaN\"", DataType::Utf8),
+        ("\"a\\n,NaN,\"", DataType::Utf8),
+        ("true", DataType::Boolean),
+        ("7", DataType::Int64),
+        ("18446744073709551615", DataType::UInt64),
+    ] {
+        let shown: String = serde_json::from_str(value).unwrap_or(value.into());
+        for values in [["NaN", value, "null"], [value, "NaN", "null"]] {
+            let found = json_values(&values);
+            let expected = values.map(|v| (v == value).then(|| shown.clone()));
+            assert_eq!(found, (kind.clone(), expected.to_vec()));
+        }
+    }
+    assert_eq!(
+        json_values(&["Infinity", "\"x\"", "NaN"]),
+        (DataType::Utf8, vec![text("Infinity"), text("x"), None])
+    );
+    let list = DataType::new_list(DataType::Float64, true);
+    let table = json(&[
+        r#"{"id":1,"text":"t","x":[1, NaN,-Infinity]}"#,
+        r#"{"id":2,"text":"t","x":NaN}"#,
+        r#"{"id":3,"text":"t","x":[2.5,null]}"#,
+    ]);
+    assert_eq!(kind(&table, "x"), list);
+    let batch = gather(&table);
+    let column = batch.column_by_name("x").unwrap().as_list::<i32>().clone();
+    let first = column.value(0);
+    let first = first.as_primitive::<Float64Type>();
+    assert_eq!((first.value(0), first.value(2)), (1.0, f64::NEG_INFINITY));
+    assert!(first.value(1).is_nan() && column.is_null(1));
+    // What has no common type stays as it was written.
+    assert_eq!(
+        json_values(&["[NaN]", "{\"a\":-Infinity}"]),
+        (
+            DataType::Utf8,
+            vec![text("[NaN]"), text("{\"a\":-Infinity}")]
+        )
+    );
+    let table = json(&[
+        r#"{"id":"a","text":NaN,"title":NaN}"#,
+        r#"{"id":"b","text":"NaN, Infinity","title":"t"}"#,
+        r#"{"id":"c","text":"x" "title":NaN}"#,
+        r#"{"id":"d","text":Infinity}"#,
+        r#"{"id":"e","text":"x","y":NaN,}"#,
+        r#"{"id":"f","text":"x","y":nan}"#,
+    ]);
+    assert_eq!((table.text(0), table.title(0)), ("", None));
+    assert_eq!(
+        (table.text(1), table.title(1)),
+        ("NaN, Infinity", Some("t"))
+    );
+    let reasons: Vec<&str> = table.rejected().iter().map(|r| r.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "not valid JSON: expected `,` or `}` at column 22",
+            "the text `text` is a float, not a string",
+            "not valid JSON: trailing comma at column 30",
+            "not valid JSON: expected ident at column 27",
+        ]
+    );
 }
 
 #[test]
@@ -173,12 +319,13 @@ proptest! {
     /// Any values in any order and any cut: the same column.
     #[test]
     fn json_types_do_not_depend_on_the_order(
-        picks in proptest::collection::vec(0usize..12, 1..30),
+        picks in proptest::collection::vec(0usize..20, 1..30),
         cut in 1usize..30,
         rotate in 0usize..30,
     ) {
-        const VALUES: [&str; 12] = [
-            "null", "1", "2.50", "true", "\"s\"", "[1]", "[0.5]", "{\"a\":1}", "{\"a\":null,\"b\":\"x\"}", "[]", "12345678901234567890", "{\"a\":[]}",
+        const VALUES: [&str; 20] = [
+            "null", "1", "2.50", "true", "\"s\"", "[1]", "[0.5]", "{\"a\":1}", "{\"a\":null,\"b\":\"x\"}", "[]", "12345678901234567890", "{\"a\":[]}", "NaN",
+            "-Infinity", "[NaN]", "-1", "123456789012345678901234567890", "\"NaN\"", "{\"a\":NaN}", "[18446744073709551615]",
         ];
         // Two or three kinds at a time, so that not everything ends as text.
         let few: Vec<usize> = picks.iter().map(|p| picks[p % picks.len().min(3)]).collect();
@@ -197,7 +344,12 @@ proptest! {
             write(&parts, &format!("{i}.jsonl"), part.join("\n"));
         }
         let many = read_with(options(&[&parts]), 2).unwrap().0;
-        prop_assert_eq!(gather(&one), gather(&many));
+        // As text, since `NaN` is not equal to itself.
+        let shown = |table: &Table| {
+            let batch = gather(table);
+            format!("{:?} {:?}", batch.schema(), batch.columns())
+        };
+        prop_assert_eq!(shown(&one), shown(&many));
     }
 }
 
@@ -452,17 +604,19 @@ fn text_and_id_of_other_types() {
             .contains("the text column `text` is of type Int64, not a string"),
         "{error}"
     );
+    let flags = || Arc::new(BooleanArray::from(vec![true, false])) as ArrayRef;
     let error = read(&write_columns(vec![
-        ("id", floats()),
+        ("id", flags()),
         ("text", strings(&["a", "b"])),
     ]))
     .unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("the id column `id` is of type Float64, not a string or an integer"),
+            .contains("the id column `id` is of type Boolean, not a string or an integer"),
         "{error}"
     );
+    assert!(error.hint().unwrap().contains("--id-column"));
     let dictionary: DictionaryArray<Int32Type> = vec!["x", "x"].into_iter().collect();
     let table = read(&write_columns(vec![
         ("id", ints()),
@@ -483,6 +637,149 @@ fn text_and_id_of_other_types() {
     assert!(
         error.to_string().contains("row 2: the id is null or empty"),
         "{error}"
+    );
+}
+
+/// Floats that are integers are ids, in Parquet and in JSON; others are not, and what they are in CSV
+/// is text.
+#[test]
+fn ids_that_are_floats() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet_of = |name: &str, ids: ArrayRef| {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["t"; ids.len()]));
+        let batch =
+            RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true)]);
+        write(folder.path(), name, parquet(&[batch.unwrap()], 2))
+    };
+    let json_of = |ids: &[&str]| {
+        let lines = ids
+            .iter()
+            .map(|id| format!("{{\"id\":{id},\"text\":\"t\"}}\n"));
+        let name = format!("{}.jsonl", ids.join(" "));
+        write(folder.path(), &name, lines.collect::<String>())
+    };
+    let most = 9_007_199_254_740_991.0;
+    let doubles = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+    let singles = |values: &[f32]| Arc::new(Float32Array::from(values.to_vec())) as ArrayRef;
+    let ids = |table: &Table| -> Vec<String> {
+        (0..table.len()).map(|rank| table.id(rank).into()).collect()
+    };
+    for path in [
+        parquet_of("x.parquet", doubles(&[1.0, 0.0, -3.0, most, -most, 1e15])),
+        json_of(&[
+            "1.0",
+            "-0.0",
+            "-3.000",
+            "9007199254740991.0",
+            "-9.007199254740991e15",
+            "1E+15",
+        ]),
+    ] {
+        let table = read(&path).unwrap();
+        let mut expected = [
+            1,
+            0,
+            -3,
+            9_007_199_254_740_991,
+            -9_007_199_254_740_991,
+            10i64.pow(15),
+        ]
+        .map(|id| id.to_string());
+        expected.sort();
+        assert_eq!(ids(&table), expected);
+        assert_eq!(kind(&table, "id"), DataType::Int64);
+    }
+    let table = read(&parquet_of("y.parquet", singles(&[7.0, 16_777_215.0]))).unwrap();
+    assert_eq!(ids(&table), ["16777215", "7"]);
+    // What is no integer, or one that another was rounded to.
+    for (path, bad) in [
+        (
+            parquet_of(
+                "a.parquet",
+                doubles(&[1.5, 2.0, 9_007_199_254_740_992.0, f64::INFINITY]),
+            ),
+            3,
+        ),
+        (
+            parquet_of("b.parquet", singles(&[0.5, 2.0, 16_777_216.0])),
+            2,
+        ),
+        (
+            json_of(&[
+                "1.5",
+                "2.0",
+                "9007199254740992.0",
+                "Infinity",
+                "1e999",
+                "1e-1",
+                "1.00000000000000000001",
+            ]),
+            6,
+        ),
+    ] {
+        let table = read(&path).unwrap();
+        assert_eq!(ids(&table), ["2"]);
+        assert_eq!(table.rejected().len(), bad);
+        for rejected in table.rejected() {
+            for part in ["the id `id` is", "--id-column", "--make-ids"] {
+                assert!(rejected.reason.contains(part), "{}", rejected.reason);
+            }
+        }
+        let mut options = options(&[&path]);
+        options.make_ids = true;
+        let table = read_with(options, 2).unwrap().0;
+        assert!(table.rejected().is_empty() && table.len() == bad + 1);
+    }
+    // A gap is a missing id.
+    for path in [
+        parquet_of("c.parquet", doubles(&[1.0, f64::NAN])),
+        parquet_of(
+            "d.parquet",
+            Arc::new(Float64Array::from(vec![Some(1.0), None])),
+        ),
+        json_of(&["1.0", "NaN"]),
+        json_of(&["1.0", "null"]),
+    ] {
+        let error = read(&path).unwrap_err();
+        assert!(
+            error.to_string().contains("2: the id is null or empty"),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains("--make-ids"));
+    }
+    // The same id, whatever the file made of it.
+    let whole = write(folder.path(), "whole.jsonl", "{\"id\":2,\"text\":\"t\"}");
+    let words = write(
+        folder.path(),
+        "words.jsonl",
+        "{\"id\":\"2\",\"text\":\"t\"}",
+    );
+    let csv = write(folder.path(), "x.csv", "id,text\n2,t\n2.0,t\n");
+    let json = json_of(&["1.0", "2.0"]);
+    let parquet = parquet_of("x.parquet", doubles(&[1.5, 2.0]));
+    for first in [&whole, &words, &csv] {
+        for second in [&json, &parquet] {
+            let error = read_with(options(&[first, second]), 2)
+                .unwrap_err()
+                .to_string();
+            for part in ["the id `2` stands twice", "(1 repeated"] {
+                assert!(error.contains(part), "{error}");
+            }
+            assert!(error.contains(second.to_str().unwrap()), "{error}");
+        }
+    }
+    assert_eq!(ids(&read(&csv).unwrap()), ["2", "2.0"]);
+    // Integers that no float holds stay what they are beside ids that were floats.
+    let long = write(
+        folder.path(),
+        "long.jsonl",
+        "{\"id\":9007199254740993,\"text\":\"t\"}",
+    );
+    let table = read_with(options(&[&long, &parquet]), 2).unwrap().0;
+    assert_eq!(kind(&table, "id"), DataType::Int64);
+    assert_eq!(
+        table.column_values("id").unwrap()[1],
+        ColumnValue::Integer(9_007_199_254_740_993)
     );
 }
 

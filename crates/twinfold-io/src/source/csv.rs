@@ -1,10 +1,9 @@
-//! CSV with a header line, and the same with tabs.
+//! CSV with a header line, and the same with tabs or any other delimiter.
 //!
-//! The rules are those of the `csv` crate with its defaults (RFC 4180, blank lines skipped, LF, CR and
-//! CR LF all end a record), but each record keeps the line on which it begins, an unterminated quote at
-//! the end of the file is noticed, and a chunk is parsed by any thread. Every value is text and stays
-//! as it is; a record with another number of fields than the header, or with bytes that are not UTF-8,
-//! is rejected.
+//! Where records end, and which of them a stray quote makes none, is decided by [`super::chunks`]; a
+//! chunk is parsed by any thread. Blank lines are skipped, and each record keeps the line on which it
+//! begins. Every value is text and stays as it is; a record with another number of fields than the
+//! header, or with bytes that are not UTF-8, is rejected.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,11 +11,12 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
 use arrow_schema::DataType;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::batch::{Batch, ColumnInfo, Kind, Numbers, as_views, shrunk};
-use super::chunks::{Chunk, count_lines, record_end};
+use super::chunks::{Chunk, Record, count_lines};
 use super::columns::{self, Chosen};
+use super::dialect::{Delimiter, Dialect, Quotes};
 use super::unit::{FileContext, Piece};
 use super::{BATCH_BYTES, BATCH_ROWS, SourceError};
 
@@ -24,7 +24,6 @@ use super::{BATCH_BYTES, BATCH_ROWS, SourceError};
 pub(super) struct Header {
     pub(super) info: Arc<[ColumnInfo]>,
     chosen: Chosen,
-    delimiter: u8,
 }
 
 /// Takes the header off the first chunk; `None` when there are only blank lines in it.
@@ -32,82 +31,176 @@ pub(super) fn header(
     file: &FileContext<'_>,
     chunk: &mut Chunk,
 ) -> Result<Option<Header>, SourceError> {
-    let delimiter = file.delimiter;
     let mut at = 0;
-    let mut fields = Vec::new();
-    while let Some(end) = record_end(&chunk.bytes, at, delimiter, true) {
-        let record = &chunk.bytes[at..end];
-        chunk.line += count_lines(record);
-        at = end;
-        let closed = split(record, delimiter, &mut fields);
-        if fields.is_empty() {
-            continue;
-        }
-        let error = |reason| SourceError::Header {
+    let is_header = |record: &Record| {
+        let bytes = &chunk.bytes[std::mem::replace(&mut at, record.end)..record.end];
+        !is_blank(bytes)
+    };
+    let Some(index) = chunk.records.iter().position(is_header) else {
+        return Ok(None);
+    };
+    let from = index
+        .checked_sub(1)
+        .map_or(0, |before| chunk.records[before].end);
+    let header = &chunk.records[index];
+    let record = &chunk.bytes[from..header.end];
+    let (names, chosen) = match &header.stray {
+        Some(_) => Err(SourceError::Header {
             path: file.name.into(),
-            reason,
-        };
-        if !closed {
-            return Err(error("a quote in it is never closed"));
-        }
-        let mut names = Vec::with_capacity(fields.len());
-        for (i, field) in fields.iter().enumerate() {
-            let name = std::str::from_utf8(field).map_err(|_| error("it is not valid UTF-8"))?;
-            names.push(if name.is_empty() {
-                format!("column_{}", i + 1)
-            } else {
-                name.to_string()
-            });
-        }
-        columns::distinct(file.name, &names)?;
-        let chosen = file
-            .columns
-            .choose(&|name| names.iter().position(|n| n == name));
+            reason: "a quote in it is never closed where a field ends",
+        }),
+        None => columns_of(file, record, chunk.dialect),
+    }?;
+    let info = names
+        .into_iter()
+        .map(|name| ColumnInfo {
+            name,
+            kind: Kind::Arrow(DataType::Utf8),
+        })
+        .collect();
+    chunk.from = header.end;
+    chunk.line += count_lines(&chunk.bytes[..header.end]);
+    chunk.records.drain(..=index);
+    Ok(Some(Header { info, chosen }))
+}
+
+/// The columns that a header names, and which of them are for what.
+fn columns_of(
+    file: &FileContext<'_>,
+    record: &[u8],
+    dialect: Dialect,
+) -> Result<(Vec<String>, Chosen), SourceError> {
+    let names = names(file, record, dialect)?;
+    columns::distinct(file.name, &names)?;
+    let choose = |names: &[String]| {
         file.columns
-            .check(&chosen, file.make_ids, file.name, &names)?;
-        let info = names
-            .into_iter()
-            .map(|name| ColumnInfo {
-                name,
-                kind: Kind::Arrow(DataType::Utf8),
+            .choose(&|name| names.iter().position(|n| n == name))
+    };
+    let check = |names: &[String]| {
+        let chosen = choose(names);
+        file.columns
+            .check(&chosen, file.make_ids, file.name, names)
+            .map(|()| chosen)
+    };
+    let missing = match check(&names) {
+        Ok(chosen) => return Ok((names, chosen)),
+        Err(missing) => missing,
+    };
+    // Perhaps it is only the delimiter that is another one: first such that all columns are there,
+    // then such that what seems to be one column becomes several.
+    let mut others = Delimiter::USUAL
+        .into_iter()
+        .filter(|delimiter| delimiter.0 != dialect.delimiter)
+        .filter_map(|delimiter| {
+            let dialect = dialect.with(Some(delimiter), dialect.quotes);
+            let other = self::names(file, record, dialect).ok()?;
+            (other.len() > 1).then_some((delimiter, other))
+        })
+        .collect::<Vec<_>>();
+    others.sort_by_key(|(_, other)| (check(other).is_err(), std::cmp::Reverse(other.len())));
+    match others.first() {
+        Some((delimiter, other)) if names.len() == 1 || check(other).is_ok() => {
+            Err(SourceError::Delimiter {
+                path: file.name.into(),
+                header: names.join(&(dialect.delimiter as char).to_string()),
+                delimiter: *delimiter,
+                columns: other.len(),
             })
-            .collect();
-        drop(fields);
-        chunk.bytes.drain(..at);
-        return Ok(Some(Header {
-            info,
-            chosen,
-            delimiter,
-        }));
+        }
+        _ => Err(missing),
     }
-    chunk.bytes.clear();
-    Ok(None)
+}
+
+fn names(
+    file: &FileContext<'_>,
+    record: &[u8],
+    dialect: Dialect,
+) -> Result<Vec<String>, SourceError> {
+    let error = |reason| SourceError::Header {
+        path: file.name.into(),
+        reason,
+    };
+    let mut fields = Vec::new();
+    split(record, dialect, &mut fields);
+    let name = |(i, field): (usize, &Cow<'_, [u8]>)| {
+        if field.contains(&0) {
+            return Err(error("it has a NUL byte"));
+        }
+        let name = std::str::from_utf8(field).map_err(|_| error("it is not valid UTF-8"))?;
+        Ok(if name.is_empty() {
+            format!("column_{}", i + 1)
+        } else {
+            name.to_string()
+        })
+    };
+    fields.iter().enumerate().map(name).collect()
 }
 
 /// Parses the records of a chunk.
 pub(super) fn decode(file: &FileContext<'_>, header: &Header, chunk: &Chunk) -> Vec<Piece> {
-    let (mut pieces, mut at, mut line) = (Vec::new(), 0, chunk.line);
+    let (mut pieces, mut at, mut line) = (Vec::new(), chunk.from, chunk.line);
     let mut builder = Builder::new(header);
     let mut fields = Vec::new();
-    while let Some(end) = record_end(&chunk.bytes, at, header.delimiter, true) {
-        let record = &chunk.bytes[at..end];
-        let closed = split(record, header.delimiter, &mut fields);
-        if !fields.is_empty() {
+    for Record { end, stray } in &chunk.records {
+        let record = &chunk.bytes[at..*end];
+        if !is_blank(record) {
             if builder.count > 0 && builder.bytes + record.len() > BATCH_BYTES {
                 pieces.push(std::mem::replace(&mut builder, Builder::new(header)).finish(file));
             }
-            builder.push(file, line, &fields, closed, record.len());
+            let values = match stray {
+                Some(stray) => Err(stray.reason(line)),
+                None => {
+                    split(record, chunk.dialect, &mut fields);
+                    check(&header.info, &fields, record, chunk.dialect)
+                }
+            };
+            builder.push(file, line, values, record.len());
             if builder.count == BATCH_ROWS {
                 pieces.push(std::mem::replace(&mut builder, Builder::new(header)).finish(file));
             }
         }
         line += count_lines(record);
-        at = end;
+        at = *end;
     }
     if builder.count > 0 {
         pieces.push(builder.finish(file));
     }
     pieces
+}
+
+/// The values of a record, or why it is rejected.
+fn check<'f>(
+    info: &[ColumnInfo],
+    fields: &'f [Cow<'_, [u8]>],
+    record: &[u8],
+    dialect: Dialect,
+) -> Result<Vec<&'f str>, String> {
+    if fields.len() != info.len() {
+        let lines = count_lines(record).max(1);
+        let plain = memchr_iter(dialect.delimiter, record).count() + 1;
+        // What quotes have to do with it.
+        let quotes = if dialect.quotes == Quotes::Never {
+            String::new()
+        } else if lines > 1 {
+            format!(
+                "; its quotes take {lines} lines (--quote none reads quotes as plain characters)"
+            )
+        } else if plain == info.len() {
+            "; it would have as many if quotes were plain characters (--quote none)".into()
+        } else {
+            String::new()
+        };
+        return Err(format!(
+            "the record has {} fields, the header has {}{quotes}",
+            fields.len(),
+            info.len()
+        ));
+    }
+    let text = |(field, column): (&'f Cow<'_, [u8]>, &ColumnInfo)| {
+        std::str::from_utf8(field)
+            .map_err(|_| format!("invalid UTF-8 in column `{}`", column.name.escape_debug()))
+    };
+    fields.iter().zip(info.iter()).map(text).collect()
 }
 
 /// A piece without a record: a header alone still tells the columns.
@@ -146,14 +239,13 @@ impl<'h> Builder<'h> {
         &mut self,
         file: &FileContext<'_>,
         line: u64,
-        fields: &[Cow<'_, [u8]>],
-        closed: bool,
+        values: Result<Vec<&str>, String>,
         bytes: usize,
     ) {
         let record = self.count as u64;
         self.count += 1;
         self.bytes += bytes;
-        match self.check(fields, closed) {
+        match values {
             Ok(values) => {
                 for (column, value) in self.columns.iter_mut().zip(values) {
                     column.append_value(value);
@@ -163,25 +255,6 @@ impl<'h> Builder<'h> {
             }
             Err(reason) => self.rejected.push(file.rejected(line, reason)),
         }
-    }
-
-    fn check<'f>(&self, fields: &'f [Cow<'_, [u8]>], closed: bool) -> Result<Vec<&'f str>, String> {
-        if !closed {
-            return Err("a quote is never closed; the record runs to the end of the file".into());
-        }
-        let info = &self.header.info;
-        if fields.len() != info.len() {
-            return Err(format!(
-                "the record has {} fields, the header has {}",
-                fields.len(),
-                info.len()
-            ));
-        }
-        let text = |(field, column): (&'f Cow<'_, [u8]>, &ColumnInfo)| {
-            std::str::from_utf8(field)
-                .map_err(|_| format!("invalid UTF-8 in column `{}`", column.name.escape_debug()))
-        };
-        fields.iter().zip(info.iter()).map(text).collect()
     }
 
     fn finish(self, file: &FileContext<'_>) -> Piece {
@@ -211,35 +284,41 @@ impl<'h> Builder<'h> {
     }
 }
 
-/// Splits a record, with its line end, into fields; none for a blank line. Returns whether its last
-/// quote was closed.
-fn split<'a>(record: &'a [u8], delimiter: u8, fields: &mut Vec<Cow<'a, [u8]>>) -> bool {
+/// Whether a record is a blank line, which is none.
+pub(super) fn is_blank(record: &[u8]) -> bool {
+    matches!(record, b"" | b"\n" | b"\r" | b"\r\n")
+}
+
+/// The fields of a record.
+pub(super) fn count_fields(record: &[u8], dialect: Dialect) -> usize {
+    let mut fields = Vec::new();
+    split(record, dialect, &mut fields);
+    fields.len()
+}
+
+/// Splits a record, with its line end, into fields. Its quotes are closed.
+fn split<'a>(record: &'a [u8], dialect: Dialect, fields: &mut Vec<Cow<'a, [u8]>>) {
     fields.clear();
-    if matches!(record, b"" | b"\n" | b"\r" | b"\r\n") {
-        return true;
-    }
-    let mut rest = record;
-    loop {
-        let (field, after, closed) = if rest.first() == Some(&b'"') {
-            quoted(rest, delimiter)
+    let mut rest = Some(record);
+    while let Some(text) = rest {
+        let quoted = text.first() == Some(&b'"') && dialect.quotes != Quotes::Never;
+        let (field, after) = if quoted {
+            self::quoted(text, dialect.delimiter)
         } else {
-            plain(rest, delimiter)
+            plain(text, dialect.delimiter)
         };
         fields.push(field);
-        match after {
-            Some(after) => rest = after,
-            None => return closed,
-        }
+        rest = after;
     }
 }
 
-/// A field, what follows its delimiter, and whether its quote was closed.
-type Field<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>, bool);
+/// A field, and what follows its delimiter.
+type Field<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
 
 fn plain(rest: &[u8], delimiter: u8) -> Field<'_> {
     match memchr(delimiter, rest) {
-        Some(end) => (Cow::Borrowed(&rest[..end]), Some(&rest[end + 1..]), true),
-        None => (Cow::Borrowed(without_end(rest)), None, true),
+        Some(end) => (Cow::Borrowed(&rest[..end]), Some(&rest[end + 1..])),
+        None => (Cow::Borrowed(without_end(rest)), None),
     }
 }
 
@@ -249,7 +328,7 @@ fn quoted(rest: &[u8], delimiter: u8) -> Field<'_> {
     loop {
         let Some(step) = memchr(b'"', &rest[at..]) else {
             append(&mut value, &rest[at..]);
-            return (value, None, false);
+            return (value, None);
         };
         let close = at + step;
         if rest.get(close + 1) == Some(&b'"') {
@@ -264,7 +343,7 @@ fn quoted(rest: &[u8], delimiter: u8) -> Field<'_> {
                 None => (without_end(tail), None),
             };
             append(&mut value, tail);
-            return (value, after, true);
+            return (value, after);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 
-use super::{Compression, Place};
+use super::{Compression, Delimiter, Place};
 
 /// An input that can't be used as it is. Bad *records* are not errors: see [`Rejected`](super::Rejected).
 #[derive(Debug, thiserror::Error)]
@@ -165,6 +165,30 @@ pub enum SourceError {
         /// `little-endian` or `big-endian`.
         endian: &'static str,
     },
+    /// A file of bytes that are no text.
+    #[error("{}: {what} has NUL bytes; this is no text, or not UTF-8", line(.path))]
+    Binary {
+        /// The file.
+        path: String,
+        /// Where they are.
+        what: &'static str,
+    },
+    /// A record that is longer than any may be, or a file that has no line ends.
+    #[error("{}, {place}: the record has more than {limit} bytes, the most that there may be", line(.path))]
+    RecordTooLong {
+        /// The file.
+        path: String,
+        /// Where it begins.
+        place: Place,
+        /// The limit.
+        limit: u64,
+    },
+    /// A setting for CSV, and no CSV file.
+    #[error("{option} has no meaning: none of the inputs is CSV")]
+    NoCsv {
+        /// `delimiter` or `quote`.
+        option: &'static str,
+    },
     /// JSON that isn't one object a line.
     #[error("{}: the file is one JSON {found}, not an object on each line", line(.path))]
     JsonNotLines {
@@ -180,6 +204,18 @@ pub enum SourceError {
         path: String,
         /// What is wrong.
         reason: &'static str,
+    },
+    /// A CSV header that seems to have another delimiter.
+    #[error("{}: the columns that are needed are not in the header line `{}`, which looks like {columns} columns separated by {}", line(.path), short(.header), named(*.delimiter))]
+    Delimiter {
+        /// The file.
+        path: String,
+        /// The header line.
+        header: String,
+        /// What its fields seem to be separated by.
+        delimiter: Delimiter,
+        /// How many there are then.
+        columns: usize,
     },
     /// Two columns of one name.
     #[error("{}: columns {first} and {second} are both called `{}`", line(.path), line(.name))]
@@ -329,11 +365,34 @@ impl SourceError {
                 "convert it to one object a line, for example with `jq -c '.[]'`".into()
             }
             Self::JsonNotLines { .. } => "convert it to one object a line, for example with `jq -c .`".into(),
-            Self::DuplicateColumn { .. } => "rename one of them".into(),
-            Self::MissingColumn { role, nearest, .. } => match nearest {
-                Some(name) => format!("did you mean `{}`? Name the column with --{role}-column", line(name)),
-                None => format!("name the column with --{role}-column"),
+            Self::Binary { .. } => {
+                "check what the file is; text in another encoding can be converted with `iconv`".into()
+            }
+            Self::RecordTooLong { .. } => {
+                "check that it is a text file with a record on each line; split longer documents".into()
+            }
+            Self::NoCsv { option } => format!(
+                "leave out --{option}, or say that the inputs are CSV with --format csv"
+            ),
+            Self::Header { reason, .. } if reason.contains("quote") => {
+                "close it, or read quotes as plain characters with --quote none".into()
+            }
+            Self::Header { .. } => "mend the header line, or check that the file is CSV in UTF-8".into(),
+            Self::Delimiter { delimiter, .. } => match delimiter.to_string().as_str() {
+                "tab" => "add --delimiter tab".into(),
+                delimiter => format!("add --delimiter '{delimiter}'"),
             },
+            Self::DuplicateColumn { .. } => "rename one of them".into(),
+            Self::MissingColumn { role, nearest, .. } => {
+                let made = if *role == "id" { ", or let ids be made with --make-ids" } else { "" };
+                match nearest {
+                    Some(name) => {
+                        format!("did you mean `{}`? Name the column with --{role}-column{made}", line(name))
+                    }
+                    None => format!("name the column with --{role}-column{made}"),
+                }
+            }
+            Self::ColumnType { role, .. } => format!("name another column with --{role}-column"),
             Self::AmbiguousColumn { role, .. } => format!("name the column with --{role}-column"),
             Self::MissingId { .. } => "fill it in, or let ids be made with --make-ids".into(),
             Self::DuplicateId { made: false, .. } => {
@@ -360,6 +419,22 @@ pub(super) fn line(text: &str) -> String {
             .collect()
     } else {
         text.to_string()
+    }
+}
+
+/// The beginning of a long line.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", line(&text[..end])),
+        None => line(text),
+    }
+}
+
+fn named(delimiter: Delimiter) -> String {
+    match delimiter.to_string().as_str() {
+        "tab" => "tabs".into(),
+        delimiter => format!("`{delimiter}`"),
     }
 }
 

@@ -237,11 +237,19 @@ fn assemble(
             "{all} rows in the file, but {before} in its row groups"
         ))));
     }
+    // Ids are integers, also where the writer made floats of them.
+    let made_integer =
+        chosen[Role::Id as usize].filter(|&column| fields[column].data_type().is_floating());
     let info = fields
         .iter()
-        .map(|field| ColumnInfo {
+        .enumerate()
+        .map(|(column, field)| ColumnInfo {
             name: field.name().clone(),
-            kind: Kind::Arrow(field.data_type().clone()),
+            kind: Kind::Arrow(if made_integer == Some(column) {
+                DataType::Int64
+            } else {
+                field.data_type().clone()
+            }),
         })
         .collect();
     let mut pairs = plain.schema().metadata().clone();
@@ -252,7 +260,12 @@ fn assemble(
         metadata: pairs,
         fields: fields
             .iter()
-            .map(|field| field.metadata().clone())
+            .enumerate()
+            .map(|(column, field)| match made_integer {
+                // What is said of floats need not hold of integers.
+                Some(id) if id == column => HashMap::new(),
+                _ => field.metadata().clone(),
+            })
             .collect(),
     };
     Ok(Footer {
@@ -322,7 +335,10 @@ fn fits(role: Role, kind: &DataType) -> (bool, &'static str) {
             "a string",
         ),
         (Role::Text, _) => (string, "a string"),
-        (Role::Id, _) => (string || kind.is_integer(), "a string or an integer"),
+        (Role::Id, _) => (
+            string || kind.is_integer() || kind.is_floating(),
+            "a string or an integer",
+        ),
         _ => (
             !kind.is_nested()
                 || matches!(kind, DataType::Dictionary(_, value) if !value.is_nested()),
@@ -347,7 +363,6 @@ mod tests {
             name: "odd",
             path: Some(path),
             format: Format::Parquet,
-            delimiter: b',',
             columns,
             make_ids: true,
         }

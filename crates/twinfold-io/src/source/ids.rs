@@ -1,5 +1,9 @@
 //! The ids: checked or made, and the order of the documents by them.
 //!
+//! An id is a string or an integer. Floats that are integers count as such, since many writers make
+//! floats of integers as soon as one is missing; so `1.0` and `1` are the same id. In CSV, and in
+//! strings, everything is text, and they are two.
+//!
 //! Guarantee: every document has an id that no other has, or the error names both places. Made ids
 //! depend only on the file and the number of the record in it. Order: the bytes of the id.
 //! Cost: 16 bytes for each document while sorting, n log n comparisons on all threads.
@@ -8,12 +12,82 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use arrow_array::builder::StringViewBuilder;
-use arrow_array::{Array, StringViewArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType};
 use rayon::prelude::*;
 
 use super::batch::{Batch, value};
 use super::columns::Role;
 use super::{Format, Input, Place, SourceError};
+
+/// From here on not every integer has a float of its own: 2^53.
+const INTEGERS: u64 = 1 << 53;
+
+/// The integer that a JSON number with a point or an exponent is exactly, if it is below 2^53.
+pub(super) fn integral(number: &str) -> Option<i64> {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, number),
+    };
+    let (digits, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits: String = [whole, part].concat();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return (!digits.is_empty()).then_some(0);
+    }
+    // How many of the significant digits stand before the point.
+    let point = exponent.parse::<i64>().ok()?;
+    let point =
+        point.checked_add(whole.len() as i64 - (digits.len() - significant.len()) as i64)?;
+    // 2^53 has sixteen.
+    let point = usize::try_from(point).ok().filter(|point| *point <= 16)?;
+    let (before, after) = significant.split_at(point.min(significant.len()));
+    if after.bytes().any(|byte| byte != b'0') {
+        return None;
+    }
+    let value: u64 = format!("{before:0<point$}").parse().ok()?;
+    (value < INTEGERS).then_some(value as i64 * sign)
+}
+
+/// A column of floats as integers: `NaN` is no id, and what is no integer a float holds exactly is one
+/// that can't be used, for which `unusable` is called with the row and the value.
+pub(super) fn integers(
+    array: &ArrayRef,
+    mut unusable: impl FnMut(usize, f64),
+) -> Result<Int64Array, ArrowError> {
+    let limit = match array.data_type() {
+        DataType::Float16 => f64::from(1 << 11),
+        DataType::Float32 => f64::from(1 << 24),
+        _ => INTEGERS as f64,
+    };
+    let floats = cast(array, &DataType::Float64)?;
+    let floats = floats.as_primitive::<Float64Type>();
+    let integer = |(row, value): (usize, Option<f64>)| {
+        let value = value.filter(|value| !value.is_nan())?;
+        if value.fract() == 0.0 && value.abs() < limit {
+            return Some(value as i64);
+        }
+        unusable(row, value);
+        None
+    };
+    Ok(floats.iter().enumerate().map(integer).collect())
+}
+
+/// Why a record is rejected whose id is `found`.
+pub(super) fn unusable(name: &str, found: &str) -> String {
+    format!(
+        "the id `{}` is {found}, not a string or an integer; name another column with --id-column, or \
+         let ids be made with --make-ids",
+        name.escape_debug()
+    )
+}
 
 /// A document as (batch, row).
 pub(super) type Document = (u32, u32);

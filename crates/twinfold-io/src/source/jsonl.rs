@@ -6,7 +6,9 @@
 //! that lines of one writer cost no look-ups.
 //!
 //! Guarantee: each line that isn't blank is a document or is rejected with its line number, unless the
-//! file is one JSON value and no lines at all, which is an error; a rejected line adds no column. Columns are typed by all their values ([`super::shape`]).
+//! file is one JSON value and no lines at all, which is an error; a rejected line adds no column.
+//! Columns are typed by all their values ([`super::shape`]). `NaN` and `Infinity` are read as Python
+//! writes them ([`super::literals`]).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,15 +23,17 @@ use super::chunks::Chunk;
 use super::columns::{Chosen, ROLES, Role};
 use super::unit::{FileContext, KeysSeen, Piece};
 use super::values::{Column, Value};
-use super::{BATCH_BYTES, BATCH_ROWS};
+use super::{BATCH_BYTES, BATCH_ROWS, ids, literals};
 
 /// Parses the lines of a chunk.
 pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
     let (mut pieces, mut line, mut at) = (Vec::new(), chunk.line, 0);
+    let masked = literals::masked(&chunk.bytes);
     let mut lines = Vec::new();
     let mut bytes = 0;
     while at < chunk.bytes.len() {
-        let end = memchr(b'\n', &chunk.bytes[at..]).map_or(chunk.bytes.len(), |step| at + step);
+        let end =
+            memchr(chunk.line_end, &chunk.bytes[at..]).map_or(chunk.bytes.len(), |step| at + step);
         let text = &chunk.bytes[at..end];
         if !is_blank(text) {
             if !lines.is_empty() && bytes + text.len() > BATCH_BYTES {
@@ -37,7 +41,11 @@ pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
                 bytes = 0;
             }
             bytes += text.len();
-            lines.push((line, text));
+            let masked = match &masked {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(masked) => &masked[at..end],
+            };
+            lines.push(Written { line, text, masked });
             if lines.len() == BATCH_ROWS {
                 pieces.push(batch(file, &std::mem::take(&mut lines)));
                 bytes = 0;
@@ -49,6 +57,14 @@ pub(super) fn decode(file: &FileContext<'_>, chunk: &Chunk) -> Vec<Piece> {
         pieces.push(batch(file, &lines));
     }
     pieces
+}
+
+/// A line that isn't blank.
+struct Written<'a> {
+    line: u64,
+    text: &'a [u8],
+    /// The same without what JSON doesn't know ([`literals`]).
+    masked: &'a [u8],
 }
 
 fn is_blank(line: &[u8]) -> bool {
@@ -114,8 +130,8 @@ impl<'a> Parsed<'a> {
         self.names.len() - 1
     }
 
-    fn line(&mut self, number: usize, text: &'a [u8]) -> Line {
-        let text = std::str::from_utf8(text).map_err(|error| {
+    fn line(&mut self, number: usize, written: &Written<'a>) -> Line {
+        let text = std::str::from_utf8(written.masked).map_err(|error| {
             format!(
                 "invalid UTF-8 at byte {} of the line",
                 error.valid_up_to() + 1
@@ -148,6 +164,14 @@ impl<'a> Parsed<'a> {
         }
         self.objects += 1;
         self.before = start;
+        if !std::ptr::eq(written.masked, written.text) {
+            // The values as they were written; masks are as long as what they hide.
+            for (_, raw) in &mut self.pairs[start..] {
+                let at = raw.as_ptr() as usize - text.as_ptr() as usize;
+                let value = written.text.get(at..at + raw.len()).unwrap_or_default();
+                *raw = std::str::from_utf8(value).unwrap_or(raw);
+            }
+        }
         match self.twice {
             Some(slot) => Err(format!(
                 "the key {} stands twice",
@@ -190,12 +214,12 @@ impl<'a> Visitor<'a> for Pairs<'_, 'a> {
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn batch(file: &FileContext<'_>, lines: &[(u64, &[u8])]) -> Piece {
+fn batch(file: &FileContext<'_>, lines: &[Written<'_>]) -> Piece {
     let mut parsed = Parsed::default();
     let split: Vec<Line> = lines
         .iter()
         .enumerate()
-        .map(|(i, (_, text))| parsed.line(i + 1, text))
+        .map(|(i, written)| parsed.line(i + 1, written))
         .collect();
     let chosen = file.columns.choose(&|name| parsed.slots.get(name).copied());
     let keys = keys_seen(file, &parsed, &split);
@@ -208,11 +232,12 @@ fn batch(file: &FileContext<'_>, lines: &[(u64, &[u8])]) -> Piece {
     );
     let mut rejected = Vec::new();
     let mut values: Vec<(usize, Value<'_>)> = Vec::new();
-    for (record, (line, &(number, _))) in split.into_iter().zip(lines).enumerate() {
+    for (record, (line, written)) in split.into_iter().zip(lines).enumerate() {
+        let number = written.line;
         values.clear();
         let checked = line.and_then(|range| {
             for &(slot, raw) in &parsed.pairs[range] {
-                values.push((slot, value(&chosen, slot, raw, &parsed.names[slot])?));
+                values.push((slot, value(file, &chosen, slot, raw, &parsed.names[slot])?));
             }
             Ok(())
         });
@@ -267,37 +292,36 @@ fn batch(file: &FileContext<'_>, lines: &[(u64, &[u8])]) -> Piece {
 }
 
 /// Checks a value against what its column is for.
-fn value<'a>(chosen: &Chosen, slot: usize, raw: &'a str, name: &str) -> Result<Value<'a>, String> {
+fn value<'a>(
+    file: &FileContext<'_>,
+    chosen: &Chosen,
+    slot: usize,
+    raw: &'a str,
+    name: &str,
+) -> Result<Value<'a>, String> {
     let value = Value::parse(raw)
         .map_err(|error| format!("the value of {}: {}", quoted(name), syntax(&error)))?;
-    let fits = |role: Role, integers: bool| {
-        let fits = match value {
-            Value::Null | Value::Text(_) => true,
-            Value::Int(..) => integers,
-            // An integer too long for 64 bits is still an id.
-            Value::Raw(raw) => {
-                integers && raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') && raw != "-0"
-            }
-            Value::Bool(_) => false,
-        };
-        if fits || chosen[role as usize] != Some(slot) {
-            return Ok(());
+    let is = |role: Role| chosen[role as usize] == Some(slot);
+    Ok(match value {
+        Value::Nan if is(Role::Text) || is(Role::Id) => Value::Null,
+        Value::Null | Value::Text(_) => value,
+        _ if is(Role::Text) => {
+            return Err(format!(
+                "the text {} is {}, not a string",
+                quoted(name),
+                kind(raw)
+            ));
         }
-        let wanted = if integers {
-            "a string or an integer"
-        } else {
-            "a string"
-        };
-        Err(format!(
-            "the {} {} is {}, not {wanted}",
-            role.name(),
-            quoted(name),
-            kind(raw)
-        ))
-    };
-    fits(Role::Text, false)?;
-    fits(Role::Id, true)?;
-    Ok(value)
+        Value::Int(_) => value,
+        _ if is(Role::Id) => match ids::integral(raw) {
+            Some(id) => Value::Int(id),
+            // An integer too long for 64 bits is still an id.
+            None if raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') => value,
+            None if file.make_ids => Value::Null,
+            None => return Err(ids::unusable(name, kind(raw))),
+        },
+        value => value,
+    })
 }
 
 /// Which of the wanted keys the objects of a batch have; the rest is decided when the file is read.
@@ -345,7 +369,7 @@ fn kind(raw: &str) -> &'static str {
         Some(b'[') => "an array",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
-        _ if raw.trim_end().contains(['.', 'e', 'E']) => "a float",
+        _ if raw.trim_end().contains(['.', 'e', 'E', 'N', 'I']) => "a float",
         _ => "a number",
     }
 }

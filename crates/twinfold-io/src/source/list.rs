@@ -19,6 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::compress::{self, Compression};
+use super::dialect::{Delimiter, Dialect};
 use super::notes::{About, Notes};
 use super::{Format, InputFile, SourceError};
 use crate::marks::{DEDUPED_DOCUMENTS, MANIFEST, STAGING, is_manifest};
@@ -178,7 +179,7 @@ impl Finder {
             format,
             compression: Compression::None,
             bytes: 0,
-            delimiter: b',',
+            dialect: Dialect::new(Delimiter::COMMA),
             regular: false,
         });
         Ok(())
@@ -644,7 +645,7 @@ fn hidden(path: &Path) -> bool {
 }
 
 /// Format, delimiter and compression by the ending, if it is a known one.
-fn ending(path: &Path) -> Option<(Format, u8, Compression)> {
+fn ending(path: &Path) -> Option<(Format, Delimiter, Compression)> {
     let lower = |name: &OsStr| name.to_string_lossy().to_ascii_lowercase();
     let mut path = path.to_path_buf();
     let compression = match lower(path.extension()?).as_str() {
@@ -656,10 +657,10 @@ fn ending(path: &Path) -> Option<(Format, u8, Compression)> {
         path.set_extension("");
     }
     let (format, delimiter) = match lower(path.extension()?).as_str() {
-        "csv" => (Format::Csv, b','),
-        "tsv" => (Format::Csv, b'\t'),
-        "parquet" | "pq" => (Format::Parquet, b','),
-        "jsonl" | "ndjson" | "json" => (Format::JsonLines, b','),
+        "csv" => (Format::Csv, Delimiter::COMMA),
+        "tsv" => (Format::Csv, Delimiter::TAB),
+        "parquet" | "pq" => (Format::Parquet, Delimiter::COMMA),
+        "jsonl" | "ndjson" | "json" => (Format::JsonLines, Delimiter::COMMA),
         _ => return None,
     };
     Some((format, delimiter, compression))
@@ -716,7 +717,7 @@ fn describe(
         format,
         compression,
         bytes: if regular { meta.len() } else { 0 },
-        delimiter: known.map_or(b',', |(_, delimiter, _)| delimiter),
+        dialect: Dialect::new(known.map_or(Delimiter::COMMA, |(_, delimiter, _)| delimiter)),
         regular,
     }))
 }

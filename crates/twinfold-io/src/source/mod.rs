@@ -1,9 +1,9 @@
 //! Reads CSV, Parquet and JSON Lines into one [`Table`] of documents.
 //!
-//! The story: [`Input::open`] turns names into files (`list`), with `notes` on what it skipped; [`Input::read`] cuts them into units
-//! and lets every thread of the pool fetch and decode (`read`): text files as `chunks` of whole
-//! records through `compress`, which `csv` and `jsonl` parse, and `parquet` by row groups. Each
-//! decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
+//! The story: [`Input::open`] turns names into files (`list`), with `notes` on what it skipped;
+//! [`Input::read`] cuts them into units and lets every thread of the pool fetch and decode (`read`):
+//! text files as `chunks` of whole records through `compress`, which `csv` and `jsonl` parse, and
+//! `parquet` by row groups. Each decoder hands out a [`Batch`]: the documents, and every other column under the user's own name. At
 //! the end `schema` finds one type for each column over all files, `ids` checks or makes the ids and
 //! orders the documents by them, and `table` answers questions.
 //!
@@ -24,11 +24,13 @@ mod chunks;
 mod columns;
 mod compress;
 mod csv;
+mod dialect;
 mod error;
 mod footer;
 mod ids;
 mod jsonl;
 mod list;
+mod literals;
 mod notes;
 mod parquet;
 mod read;
@@ -49,6 +51,8 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use batch::Batch;
 pub use columns::ColumnNames;
 pub use compress::Compression;
+use dialect::Dialect;
+pub use dialect::{Delimiter, Quotes, UnknownDelimiter, UnknownQuotes};
 pub use error::SourceError;
 pub use footer::is_decoding;
 pub use table::{ColumnValue, FileHash, Table};
@@ -61,7 +65,8 @@ pub(crate) const BATCH_BYTES: usize = 16 << 20;
 /// The format of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Comma-separated values with a header line (tab-separated when the name ends in `.tsv`).
+    /// Comma-separated values with a header line (tab-separated when the name ends in `.tsv`), or
+    /// separated by [`SourceOptions::delimiter`].
     Csv,
     /// Apache Parquet.
     Parquet,
@@ -110,6 +115,11 @@ pub struct SourceOptions {
     pub columns: ColumnNames,
     /// Whether to make ids where they are missing or repeated, instead of refusing. Default: no.
     pub make_ids: bool,
+    /// What stands between the fields of every CSV file. Default: a comma, or a tab where the name
+    /// ends in `.tsv`; a first line such as `sep=;` says otherwise.
+    pub delimiter: Option<Delimiter>,
+    /// What quotes mean in CSV files. Default: [`Quotes::Auto`].
+    pub quotes: Quotes,
     /// The folder that the run will write to: where it lies in an input folder, it is not read.
     pub output: Option<PathBuf>,
 }
@@ -127,8 +137,8 @@ pub struct InputFile {
     pub compression: Compression,
     /// Its size as it lies on disk; 0 for a stream.
     pub bytes: u64,
-    /// What stands between the fields of a CSV file.
-    pub(crate) delimiter: u8,
+    /// How it is written, if it is CSV.
+    pub(crate) dialect: Dialect,
     /// Whether it is a regular file, not a pipe.
     pub(crate) regular: bool,
 }
@@ -145,7 +155,20 @@ pub struct Input {
 impl Input {
     /// Finds the files. What is in them is looked at by [`Input::read`].
     pub fn open(options: SourceOptions) -> Result<Self, SourceError> {
-        let found = list::expand(&options.inputs, options.format, options.output.as_deref())?;
+        let mut found = list::expand(&options.inputs, options.format, options.output.as_deref())?;
+        for file in &mut found.files {
+            file.dialect = file.dialect.with(options.delimiter, options.quotes);
+        }
+        if found.files.iter().all(|file| file.format != Format::Csv) {
+            let option = match (options.delimiter, options.quotes) {
+                (Some(_), _) => Some("delimiter"),
+                (None, Quotes::Auto) => None,
+                (None, _) => Some("quote"),
+            };
+            if let Some(option) = option {
+                return Err(SourceError::NoCsv { option });
+            }
+        }
         Ok(Self {
             files: found.files,
             notes: found.notes,

@@ -14,6 +14,8 @@ pub(super) enum About {
     Link,
     /// A pipe, socket or device.
     Special,
+    /// A file without a record: what writes it may have failed.
+    Empty,
     /// A column of which the inputs disagree.
     Widened,
 }
@@ -25,6 +27,7 @@ impl About {
             Self::Twice => "more files and folders have two names, too, and are read once",
             Self::Link => "more links are not followed",
             Self::Special => "more pipes, sockets and devices were skipped",
+            Self::Empty => "more inputs have no record, too",
             Self::Widened => "more columns are of different types in different inputs, too",
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringViewArray};
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -17,7 +17,7 @@ use super::batch::{Batch, Numbers, as_views};
 use super::columns::{ROLES, Role};
 use super::footer::{Footer, guard, is_binary, open};
 use super::unit::{FileContext, Piece};
-use super::{BATCH_BYTES, SourceError};
+use super::{BATCH_BYTES, SourceError, ids};
 
 /// The rows of one row group, batch by batch.
 pub(super) struct GroupReader {
@@ -138,6 +138,8 @@ pub(super) fn decode(
 fn pieces(file: &FileContext<'_>, footer: &Footer, rows: &Rows) -> Result<Vec<Piece>, ArrowError> {
     let mut roles = Vec::new();
     let mut reasons: Vec<Option<String>> = vec![None; rows.batch.num_rows()];
+    let integers = integer_ids(file, footer, rows, &mut reasons)?;
+    let rows = integers.as_ref().unwrap_or(rows);
     for role in ROLES {
         let column = footer.columns.chosen[role as usize];
         roles.push(
@@ -171,6 +173,36 @@ fn pieces(file: &FileContext<'_>, footer: &Footer, rows: &Rows) -> Result<Vec<Pi
         start..rows.batch.num_rows(),
     )?);
     Ok(pieces)
+}
+
+/// The rows with integers for ids, where the file has floats. A row whose id is none gets a reason, or
+/// no id where ids are made.
+fn integer_ids(
+    file: &FileContext<'_>,
+    footer: &Footer,
+    rows: &Rows,
+    reasons: &mut [Option<String>],
+) -> Result<Option<Rows>, ArrowError> {
+    let floats = |column: &usize| rows.batch.column(*column).data_type().is_floating();
+    let Some(column) = footer.columns.chosen[Role::Id as usize].filter(floats) else {
+        return Ok(None);
+    };
+    let name = &footer.columns.info[column].name;
+    let integers = ids::integers(rows.batch.column(column), |row, value| {
+        if !file.make_ids {
+            reasons[row] = Some(ids::unusable(name, &value.to_string()));
+        }
+    })?;
+    let mut columns = rows.batch.columns().to_vec();
+    columns[column] = Arc::new(integers);
+    let schema = rows.batch.schema();
+    let mut fields = schema.fields().to_vec();
+    fields[column] = Arc::new(Field::new(name, DataType::Int64, true));
+    Ok(Some(Rows {
+        batch: RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?,
+        before: rows.before,
+        bytes: rows.bytes,
+    }))
 }
 
 fn piece(

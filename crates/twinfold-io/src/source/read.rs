@@ -71,7 +71,6 @@ pub(super) fn run<T: Send>(
             name: &file.name,
             path: file.path.as_deref(),
             format: file.format,
-            delimiter: file.delimiter,
             columns: &input.columns,
             make_ids: input.make_ids,
         })

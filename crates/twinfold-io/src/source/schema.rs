@@ -59,8 +59,12 @@ impl Column {
     fn data_type(&self) -> DataType {
         let mut types: BTreeSet<DataType> = self.types.keys().cloned().collect();
         match self.shape() {
-            // Keys that are always null say nothing, unless nobody says more.
+            // Keys that are always null say nothing, unless nobody says more; nor do those that are
+            // `NaN`, where others are no floats.
             Some(Shape::Null) if !types.is_empty() => {}
+            Some(Shape::Nan)
+                if types.iter().any(|kind| *kind != DataType::Null)
+                    && !types.iter().any(DataType::is_floating) => {}
             Some(shape) => {
                 types.insert(shape.data_type());
             }
@@ -73,7 +77,7 @@ impl Column {
     fn note(&self, name: &str, to: &DataType, files: &[InputFile]) -> Option<String> {
         let nested = |shape| matches!(shape, Shape::List(_) | Shape::Object(_));
         // Objects that lack some fields are the rule in JSON.
-        if self.types.is_empty() && self.shape().is_some_and(nested) {
+        if self.types.is_empty() && !to.is_string() && self.shape().is_some_and(nested) {
             return None;
         }
         let mut kinds: Vec<(String, usize)> = Vec::new();
@@ -83,8 +87,11 @@ impl Column {
             .filter(|(kind, _)| **kind != DataType::Null)
             .map(|(kind, file)| (said(kind), *file));
         let shapes = self.shapes.iter().filter_map(|(file, shape)| match shape {
-            Shape::Null => None,
+            Shape::Null | Shape::Nan => None,
             Shape::Mixed => Some(("of no one type".into(), *file)),
+            shape if shape.data_type() == DataType::Utf8 && *shape != Shape::Text => {
+                Some(("of values that no type holds".into(), *file))
+            }
             shape => Some((said(&shape.data_type()), *file)),
         });
         for (kind, file) in stated.chain(shapes) {

@@ -3,7 +3,9 @@
 //! Shapes form a lattice: [`Shape::join`] is commutative, associative and idempotent, so the type of a
 //! column can't depend on the order of the rows or on how they are cut into batches and files.
 //! Guarantee: a column gets a narrower type than text only where every value fits it without loss,
-//! but for integers among floats, which become floats.
+//! but for integers among floats, which become floats. Integers are 64 bits with a sign or, where one
+//! needs it and none is negative, without; longer ones are text, which keeps their digits. `NaN` is a
+//! value among floats and anywhere else what it stands for in Python: a missing value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +17,8 @@ use arrow_array::{Array, ArrayRef, StringViewArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::literals;
+
 /// The most fields, at all levels, before an object counts as a map with free keys and stays text.
 const MOST_FIELDS: usize = 1000;
 /// The deepest nesting before a value stays text.
@@ -24,14 +28,66 @@ const DEEPEST: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     Null,
+    /// Nothing but `NaN` and nulls.
+    Nan,
     Bool,
-    Int,
+    Int(Integers),
     Float,
     Text,
     List(Box<Shape>),
     Object(BTreeMap<String, Shape>),
     /// No common type but text.
     Mixed,
+}
+
+/// What has been seen of integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Integers {
+    pub(super) negative: bool,
+    pub(super) longest: Length,
+}
+
+/// The bits that integers need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Length {
+    /// 64 with a sign.
+    Signed,
+    /// 64 without one.
+    Unsigned,
+    /// More.
+    Longer,
+}
+
+impl Integers {
+    fn of(raw: &str) -> Self {
+        let longest = if raw.parse::<i64>().is_ok() {
+            Length::Signed
+        } else if raw.parse::<u64>().is_ok() {
+            Length::Unsigned
+        } else {
+            Length::Longer
+        };
+        Self {
+            negative: raw.starts_with('-'),
+            longest,
+        }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            negative: self.negative || other.negative,
+            longest: self.longest.max(other.longest),
+        }
+    }
+
+    fn data_type(self) -> Option<DataType> {
+        match (self.longest, self.negative) {
+            (Length::Signed, _) => Some(DataType::Int64),
+            (Length::Unsigned, false) => Some(DataType::UInt64),
+            // Nothing holds both a negative number and the largest of 64 bits.
+            _ => None,
+        }
+    }
 }
 
 impl Shape {
@@ -41,24 +97,22 @@ impl Shape {
             Some(b'n') => Self::Null,
             Some(b't' | b'f') => Self::Bool,
             Some(b'"') => Self::Text,
+            Some(b'N') => Self::Nan,
+            Some(b'I') => Self::Float,
             // What can't be parsed as a shape (nested too deep, half a surrogate pair) stays text.
-            Some(b'[' | b'{') => {
-                serde_json::from_str::<Self>(raw).map_or(Self::Mixed, Self::bounded)
-            }
+            Some(b'[' | b'{') => serde_json::from_slice::<Self>(&literals::masked(raw.as_bytes()))
+                .map_or(Self::Mixed, Self::bounded),
             _ => Self::of_number(raw),
         }
     }
 
     fn of_number(raw: &str) -> Self {
-        if integer(raw).is_some() {
-            Self::Int
-        } else if raw != "-0" && !raw.contains(['.', 'e', 'E']) {
-            // A float would lose digits of so long an integer.
+        if !raw.parse::<f64>().is_ok_and(f64::is_finite) && raw != "-Infinity" {
             Self::Mixed
-        } else if raw.parse::<f64>().is_ok_and(f64::is_finite) {
-            Self::Float
+        } else if raw != "-0" && !raw.contains(['.', 'e', 'E', 'I']) {
+            Self::Int(Integers::of(raw))
         } else {
-            Self::Mixed
+            Self::Float
         }
     }
 
@@ -66,7 +120,9 @@ impl Shape {
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Null, x) | (x, Self::Null) => x,
-            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
+            (Self::Nan, x) | (x, Self::Nan) => x,
+            (Self::Int(_), Self::Float) | (Self::Float, Self::Int(_)) => Self::Float,
+            (Self::Int(a), Self::Int(b)) => Self::Int(a.join(b)),
             (Self::List(a), Self::List(b)) => Self::list(a.join(*b)),
             (Self::Object(mut a), Self::Object(b)) => {
                 for (key, shape) in b {
@@ -124,8 +180,8 @@ impl Shape {
         Some(match self {
             Self::Null | Self::Text => DataType::Utf8,
             Self::Bool => DataType::Boolean,
-            Self::Int => DataType::Int64,
-            Self::Float => DataType::Float64,
+            Self::Int(integers) => integers.data_type()?,
+            Self::Nan | Self::Float => DataType::Float64,
             Self::List(item) => DataType::new_list(item.nested_type()?, true),
             Self::Object(fields) if fields.is_empty() => return None,
             Self::Object(fields) => {
@@ -167,16 +223,22 @@ impl<'de> Visitor<'de> for ShapeVisitor {
         Ok(Shape::Bool)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
-        Ok(Shape::Int)
+    fn visit_i64<E>(self, value: i64) -> Result<Shape, E> {
+        Ok(Shape::Int(Integers {
+            negative: value < 0,
+            longest: Length::Signed,
+        }))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Shape, E> {
-        Ok(if i64::try_from(value).is_ok() {
-            Shape::Int
-        } else {
-            Shape::Mixed
-        })
+        Ok(Shape::Int(Integers {
+            negative: false,
+            longest: if i64::try_from(value).is_ok() {
+                Length::Signed
+            } else {
+                Length::Unsigned
+            },
+        }))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Shape, E> {
@@ -222,7 +284,7 @@ pub(super) fn convert(raw: &StringViewArray, to: &DataType) -> Result<ArrayRef, 
             let mut builder = StringViewBuilder::with_capacity(raw.len());
             for value in raw {
                 match value {
-                    None => builder.append_null(),
+                    None | Some("NaN") => builder.append_null(),
                     Some(text) if text.starts_with('"') => {
                         builder.try_append_value(unescape(text)?)?
                     }
@@ -248,8 +310,8 @@ pub(super) fn convert(raw: &StringViewArray, to: &DataType) -> Result<ArrayRef, 
                 .with_batch_size(raw.len())
                 .build_decoder()?;
             for value in raw {
-                let text = value.unwrap_or("null").as_bytes();
-                for part in [text, b"\n"] {
+                let text = literals::quoted(value.filter(|&text| text != "NaN").unwrap_or("null"));
+                for part in [text.as_bytes(), b"\n"] {
                     let mut taken = 0;
                     while taken < part.len() {
                         match decoder.decode(&part[taken..])? {

@@ -4,12 +4,17 @@
 //! had for any documents in its final type. Cost: the columns are held once, as they were decoded; a
 //! document adds 8 bytes for its place in the order.
 
+use std::fmt;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::batch::Batch;
 use super::columns::{ROLES, Role};
+use super::error::line;
 use super::ids;
+use super::list::STDIN;
+use super::notes::About;
 use super::rows::Rows;
 use super::summary::Summary;
 use super::{Input, Place, Rejected, SourceError};
@@ -37,6 +42,20 @@ pub struct FileHash {
     pub documents: u64,
     /// The records in it that were rejected.
     pub rejected: u64,
+}
+
+/// The file by its name and size, on one line.
+impl fmt::Display for FileHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.name.as_str() {
+            STDIN => "standard input",
+            name => &line(name),
+        };
+        match self.bytes {
+            1 => write!(f, "{name} (1 byte)"),
+            bytes => write!(f, "{name} ({bytes} bytes)"),
+        }
+    }
 }
 
 /// A value of a column, for rules that compare documents.
@@ -93,10 +112,15 @@ impl Table {
         self.len() == 0
     }
 
-    /// What the user should know of the inputs, a line each: what was skipped, and what was read as
-    /// something else. The same for the same inputs.
+    /// What the user should know of the inputs, a line each: what was skipped, which files have no
+    /// record, and what was read as something else. The same for the same inputs.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.input.notes.clone();
+        for file in &self.hashes {
+            if file.documents + file.rejected == 0 {
+                notes.push(About::Empty, &format!("there is no record in {file}"));
+            }
+        }
         notes.extend(self.rows.notes());
         notes.lines()
     }

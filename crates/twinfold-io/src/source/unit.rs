@@ -20,7 +20,6 @@ pub(super) struct FileContext<'a> {
     pub(super) name: &'a str,
     pub(super) path: Option<&'a Path>,
     pub(super) format: Format,
-    pub(super) delimiter: u8,
     pub(super) columns: &'a ColumnNames,
     pub(super) make_ids: bool,
 }

@@ -8,11 +8,13 @@ use arrow_array::{ArrayRef, StringViewArray, new_null_array};
 use arrow_schema::DataType;
 
 use super::batch::{Kind, shrunk};
-use super::shape::{self, Shape};
+use super::shape::{self, Integers, Length, Shape};
 
 /// One JSON value, as far as it is looked at.
 pub(super) enum Value<'a> {
     Null,
+    /// `NaN`, which is a value only among floats.
+    Nan,
     Bool(bool),
     Int(i64),
     Text(Cow<'a, str>),
@@ -25,6 +27,7 @@ impl<'a> Value<'a> {
     pub(super) fn parse(raw: &'a str) -> Result<Self, serde_json::Error> {
         Ok(match raw.as_bytes().first() {
             Some(b'n') => Self::Null,
+            Some(b'N') => Self::Nan,
             Some(b't') => Self::Bool(true),
             Some(b'f') => Self::Bool(false),
             Some(b'"') => {
@@ -86,6 +89,7 @@ impl Column {
                     Value::Bool(v) => Cow::Owned(v.to_string()),
                     Value::Int(v) => Cow::Owned(v.to_string()),
                     Value::Raw(raw) => Cow::Borrowed(*raw),
+                    Value::Nan => Cow::Borrowed("NaN"),
                     Value::Null => unreachable!("nulls are handled above"),
                 };
                 if *shape != Shape::Mixed {
@@ -151,7 +155,14 @@ impl Column {
                 new_null_array(&DataType::Utf8View, rows),
             ),
             Form::Bool(mut builder) => (Shape::Bool, false, shrunk(builder.finish())),
-            Form::Int(mut builder) => (Shape::Int, false, shrunk(builder.finish())),
+            Form::Int(mut builder) => {
+                let array = builder.finish();
+                let integers = Integers {
+                    negative: array.iter().flatten().any(|value| value < 0),
+                    longest: Length::Signed,
+                };
+                (Shape::Int(integers), false, shrunk(array))
+            }
             Form::Text(mut builder) => (Shape::Text, false, shrunk(builder.finish())),
             Form::Raw(mut builder, shape) => (shape, true, shrunk(builder.finish())),
         };
