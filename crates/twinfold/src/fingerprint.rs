@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
-use crate::raw::{self, Block};
+use crate::raw::{self, Block, Sets};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
 use crate::sort::sort_distinct;
 use crate::text::{
@@ -137,12 +137,11 @@ impl FingerprintBatch {
     /// by their number, their shingles, and how many of those are their own, are let go.
     pub(crate) fn settle(&mut self, is_alone: impl Fn(usize, usize, usize) -> bool) {
         let Some(raw) = self.raw.take() else { return };
+        let mut sets = Sets::default();
         let mut first = 0;
         for block in raw.blocks {
-            let rows = 0..block.rows();
             let own = block.own();
-            let wanted: Vec<bool> = rows
-                .clone()
+            let wanted: Vec<bool> = (0..block.rows())
                 .map(|row| {
                     let origin = &mut self.origins[first + row];
                     let length = block.lengths()[row] as usize;
@@ -152,28 +151,20 @@ impl FingerprintBatch {
                     *origin == Origin::Own
                 })
                 .collect();
-            self.digests.resize(first + block.rows(), [0; 2]);
-            block.sets(&wanted, |row, hashes, counts| {
-                self.digests[first + row] = set_digest(hashes);
-                self.hashes.extend_from_slice(hashes);
-                self.counts.extend_from_slice(counts);
-                self.set_ends[first + row] = self.hashes.len();
-            });
-            let mut end = if first == 0 {
-                0
-            } else {
-                self.set_ends[first - 1]
-            };
-            for row in rows {
-                if wanted[row] {
-                    end = self.set_ends[first + row];
-                }
-                self.set_ends[first + row] = end;
-            }
+            block.append_sets(&wanted, &mut sets);
             first += block.rows();
         }
+        self.set_ends = sets.ends;
+        self.hashes = sets.hashes;
+        self.counts = sets.counts;
         self.hashes.shrink_to_fit();
         self.counts.shrink_to_fit();
+        self.digests = (0..self.len())
+            .map(|row| match self.origins[row] {
+                Origin::Own => set_digest(self.set(row)),
+                _ => [0; 2],
+            })
+            .collect();
     }
 }
 

@@ -98,88 +98,94 @@ impl Block {
         own
     }
 
-    /// Hands out the set of each row that is `wanted`, in the order of the rows: its distinct
-    /// hashes, ascending, and how often each was met, which is at most 255. After [`count`].
-    pub(crate) fn sets(&self, wanted: &[bool], mut take: impl FnMut(usize, &[u64], &[u8])) {
-        const NOWHERE: usize = usize::MAX;
+    /// Appends the set of each row that is `wanted` to `sets`, in the order of the rows. After
+    /// [`count`].
+    pub(crate) fn append_sets(&self, wanted: &[bool], sets: &mut Sets) {
+        // The shingles of rows that are not wanted all go to one place past the others, so that no
+        // branch depends on whose a shingle is.
+        let first = sets.hashes.len();
         let mut next = Vec::with_capacity(self.rows());
-        let mut total = 0;
+        let mut nowhere = first;
         for (&length, &wanted) in self.lengths.iter().zip(wanted) {
-            next.push(if wanted { total } else { NOWHERE });
-            total += if wanted { length as usize } else { 0 };
+            next.push((nowhere, usize::from(wanted)));
+            nowhere += if wanted { length as usize } else { 0 };
         }
-        let (mut hashes, mut counts) = (vec![0u64; total], vec![0u8; total]);
+        for (at, step) in &mut next {
+            if *step == 0 {
+                *at = nowhere;
+            }
+        }
+        sets.hashes.resize(nowhere + 1, 0);
+        sets.counts.resize(nowhere + 1, 0);
         for part in 0..PARTS {
             let leading = (part as u64) << (64 - PART_BITS);
             let run = self.starts[part] as usize..self.starts[part + 1] as usize;
             for (&shingle, &row) in self.shingles[run.clone()].iter().zip(&self.rows[run]) {
-                let at = &mut next[usize::from(row)];
-                if *at != NOWHERE {
-                    hashes[*at] = leading | shingle & (u64::MAX >> PART_BITS);
-                    counts[*at] = (shingle >> COUNT_SHIFT) as u8;
-                    *at += 1;
+                let (at, step) = &mut next[usize::from(row)];
+                sets.hashes[*at] = leading | shingle & (u64::MAX >> PART_BITS);
+                sets.counts[*at] = (shingle >> COUNT_SHIFT) as u8;
+                *at += *step;
+            }
+        }
+        let (mut start, mut written) = (first, first);
+        for (&length, &wanted) in self.lengths.iter().zip(wanted) {
+            if wanted {
+                let end = start + length as usize;
+                order(&mut sets.hashes[start..end], &mut sets.counts[start..end]);
+                let beginning = written;
+                for at in start..end {
+                    let hash = sets.hashes[at];
+                    let repeated = written > beginning && sets.hashes[written - 1] == hash;
+                    sets.hashes[written] = hash;
+                    sets.counts[written] = sets.counts[at];
+                    written += usize::from(!repeated);
                 }
+                start = end;
             }
+            sets.ends.push(written);
         }
-        let mut start = 0;
-        for (row, &length) in self.lengths.iter().enumerate() {
-            if wanted[row] {
-                let range = start..start + length as usize;
-                start = range.end;
-                let (hashes, counts) = (&mut hashes[range.clone()], &mut counts[range]);
-                let distinct = order(hashes, counts);
-                take(row, &hashes[..distinct], &counts[..distinct]);
-            }
-        }
+        sets.hashes.truncate(written);
+        sets.counts.truncate(written);
     }
 }
 
+/// Sets of hashes, one after another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sets {
+    /// Where each set ends.
+    pub(crate) ends: Vec<usize>,
+    /// The distinct hashes of each set, ascending.
+    pub(crate) hashes: Vec<u64>,
+    /// How often each was met, which is at most 255.
+    pub(crate) counts: Vec<u8>,
+}
+
 /// Puts hashes that are in order by their leading bits in order by all of them, and their counts with
-/// them; moves the distinct ones to the front and returns how many there are.
-fn order(hashes: &mut [u64], counts: &mut [u8]) -> usize {
-    /// A part of more hashes than this holds repeats, or belongs to a very long text.
-    const CROWDED: usize = 16;
-    let mut pairs = Vec::new();
-    let mut start = 0;
-    while start < hashes.len() {
-        let part = part_of(hashes[start]);
-        let length = hashes[start..]
-            .iter()
-            .take_while(|&&hash| part_of(hash) == part)
-            .count();
-        let (hashes, counts) = (
-            &mut hashes[start..start + length],
-            &mut counts[start..start + length],
-        );
-        if length > CROWDED {
-            pairs.clear();
-            pairs.extend(hashes.iter().copied().zip(counts.iter().copied()));
+/// them.
+fn order(hashes: &mut [u64], counts: &mut [u8]) {
+    // Most hashes have few of their part beside them, so an insertion sort has little to move. Where
+    // it has much to move, a text is very long, or repeats itself.
+    let mut moves = hashes.len() * 8;
+    for at in 1..hashes.len() {
+        let (hash, count) = (hashes[at], counts[at]);
+        let mut place = at;
+        while place > 0 && hashes[place - 1] > hash {
+            hashes[place] = hashes[place - 1];
+            counts[place] = counts[place - 1];
+            place -= 1;
+        }
+        (hashes[place], counts[place]) = (hash, count);
+        moves = moves.saturating_sub(at - place);
+        if moves == 0 {
+            let mut pairs: Vec<(u64, u8)> =
+                hashes.iter().copied().zip(counts.iter().copied()).collect();
             pairs.sort_unstable();
-            for (at, &(hash, count)) in pairs.iter().enumerate() {
+            for (at, (hash, count)) in pairs.into_iter().enumerate() {
                 (hashes[at], counts[at]) = (hash, count);
             }
-        } else {
-            for at in 1..length {
-                let (hash, count) = (hashes[at], counts[at]);
-                let mut place = at;
-                while place > 0 && hashes[place - 1] > hash {
-                    hashes[place] = hashes[place - 1];
-                    counts[place] = counts[place - 1];
-                    place -= 1;
-                }
-                (hashes[place], counts[place]) = (hash, count);
-            }
-        }
-        start += length;
-    }
-    let mut distinct = 0;
-    for at in 0..hashes.len() {
-        if at == 0 || hashes[at] != hashes[distinct - 1] {
-            (hashes[distinct], counts[distinct]) = (hashes[at], counts[at]);
-            distinct += 1;
+            return;
         }
     }
-    distinct
 }
 
 /// Counts the shingles of all blocks, and puts the count of each, which is at most 255, in the place
@@ -250,24 +256,26 @@ mod tests {
         let (mut too_high, mut shingles) = (0, 0);
         for (block, rows) in blocks.iter().zip(texts.chunks(cut)) {
             let wanted: Vec<bool> = (0..rows.len()).map(|row| row % 3 != 1).collect();
-            let mut seen = Vec::new();
-            block.sets(&wanted, |row, hashes, counts| {
-                let expected: Vec<u64> = rows[row]
-                    .iter()
-                    .copied()
-                    .collect::<BTreeSet<_>>()
-                    .into_iter()
-                    .collect();
-                assert_eq!(hashes, expected);
-                for (hash, &count) in hashes.iter().zip(counts) {
+            let mut sets = Sets {
+                ends: vec![2],
+                hashes: vec![7, 8],
+                counts: vec![1, 1],
+            };
+            block.append_sets(&wanted, &mut sets);
+            assert_eq!(sets.ends.len(), 1 + rows.len());
+            assert_eq!((&sets.hashes[..2], sets.counts[1]), (&[7, 8][..], 1));
+            for (row, ends) in sets.ends.windows(2).enumerate() {
+                let expected: BTreeSet<u64> =
+                    rows[row].iter().copied().filter(|_| wanted[row]).collect();
+                let hashes = &sets.hashes[ends[0]..ends[1]];
+                assert_eq!(hashes, expected.into_iter().collect::<Vec<_>>());
+                for (hash, &count) in hashes.iter().zip(&sets.counts[ends[0]..ends[1]]) {
                     assert!(usize::from(count) >= exact[hash].min(255));
                     too_high += usize::from(usize::from(count) > exact[hash]);
                     shingles += 1;
                 }
-                seen.push(row);
-            });
-            let rows_wanted = (0..rows.len()).filter(|&row| wanted[row]);
-            assert_eq!(seen, rows_wanted.collect::<Vec<_>>());
+            }
+            assert_eq!(sets.hashes.len(), sets.counts.len());
             for (own, row) in block.own().iter().zip(rows) {
                 let alone = row.iter().filter(|hash| exact[hash] == 1).count();
                 assert!(*own as usize <= alone);
