@@ -212,35 +212,64 @@ mod tests {
         assert_eq!(signature, [0; 8]);
     }
 
-    /// Mean overlap minus Jaccard stays within three standard errors, for sets of consecutive
-    /// integers (the hard case of linear permutations) and for sets of five.
-    #[test]
-    fn fast_overlap_is_unbiased() {
+    /// The mean of the overlap minus the Jaccard similarity over `pairs` pairs of sets, and its
+    /// standard error. A pair is given by the sizes of both sets and what they share; `element` makes
+    /// the elements, and must not give two pairs the same ones.
+    fn bias(
+        pairs: u64,
+        sizes: impl Fn(u64) -> (u64, u64, u64),
+        element: impl Fn(u64, u64) -> u64,
+    ) -> (f64, f64) {
         let sketcher = Sketcher::new(64, 42);
-        for (size, structured) in [(5usize, true), (5, false), (60, true), (60, false)] {
-            for shared in [1, size / 3, size / 2, size - 1] {
-                let jaccard = shared as f64 / (2 * size - shared) as f64;
-                let (mut sum, mut squares) = (0.0, 0.0);
-                let pairs = 4000u64;
-                for pair in 0..pairs {
-                    let element = |i: u64| {
-                        let i = pair * 1000 + i;
-                        if structured { i } else { mix(i) }
-                    };
-                    let left: Vec<u64> = (0..size as u64).map(element).collect();
-                    let right: Vec<u64> = (0..size as u64)
-                        .map(|i| element((size - shared) as u64 + i))
-                        .collect();
-                    let (a, b) = (fast(&left, &sketcher), fast(&right, &sketcher));
-                    let overlap = a.iter().zip(&b).filter(|(a, b)| a == b).count() as f64 / 64.0;
-                    sum += overlap - jaccard;
-                    squares += (overlap - jaccard).powi(2);
-                }
-                let mean = sum / pairs as f64;
-                let error = (squares / pairs as f64).sqrt() / (pairs as f64).sqrt();
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for pair in 0..pairs {
+            let (left, right, shared) = sizes(pair);
+            let set = |range: std::ops::Range<u64>| -> Vec<u64> {
+                range.map(|i| element(pair, i)).collect()
+            };
+            let (a, b) = (set(0..left), set(left - shared..left - shared + right));
+            let (a, b) = (fast(&a, &sketcher), fast(&b, &sketcher));
+            let overlap = a.iter().zip(&b).filter(|(a, b)| a == b).count() as f64 / 64.0;
+            let error = overlap - shared as f64 / (left + right - shared) as f64;
+            sum += error;
+            squares += error * error;
+        }
+        let mean = sum / pairs as f64;
+        let variance = squares / pairs as f64 - mean * mean;
+        (mean, (variance / pairs as f64).sqrt())
+    }
+
+    #[test]
+    fn fast_overlap_is_unbiased_in_ten_bins_of_similarity() {
+        /// Pairs of a bin.
+        const PAIRS: u64 = 10_000;
+        let structured = |pair: u64, i: u64| pair * 1000 + i;
+        let spread = |pair: u64, i: u64| mix(pair * 1000 + i);
+        for bin in 0..10u64 {
+            // Unions of 60 to 99, shared so that the similarity is within the bin, sizes unequal.
+            let sizes = |pair: u64| {
+                let union = 60 + pair % 40;
+                let shared = (union * bin / 10 + 1 + pair % 3).min(union * (bin + 1) / 10);
+                let left = shared + (union - shared) * (pair % 5) / 4;
+                (left, union - (left - shared), shared)
+            };
+            for (what, element) in [
+                ("consecutive", &structured as &dyn Fn(u64, u64) -> u64),
+                ("spread", &spread),
+            ] {
+                let (mean, error) = bias(PAIRS, sizes, element);
                 assert!(
                     mean.abs() < 3.0 * error,
-                    "size {size} shared {shared} structured {structured}: {mean} +- {error}"
+                    "bin {bin}, {what}: {mean} +- {error}"
+                );
+            }
+        }
+        for shared in 1..5 {
+            for element in [&structured as &dyn Fn(u64, u64) -> u64, &spread] {
+                let (mean, error) = bias(PAIRS, |_| (5, 5, shared), element);
+                assert!(
+                    mean.abs() < 3.0 * error,
+                    "5 elements, {shared} shared: {mean} +- {error}"
                 );
             }
         }
