@@ -114,7 +114,7 @@ pub(crate) fn notes(config: &Config, target_recall: Option<f64>, outcome: &Outco
     notes
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let hundred = share * 100.0;
     if share < 1.0 && hundred > 99.99 {
         "over 99.99%".into()

@@ -133,14 +133,25 @@ pub struct Records {
 impl Manifest {
     /// Writes the manifest to the staging folder.
     pub fn write(&self, folder: &OutputFolder) -> Result<OutputFile, PublishError> {
-        let mut file = HashedFile::create(&folder.staged(MANIFEST))?;
-        let path = file.path().to_owned();
-        serde_json::to_writer_pretty(&mut file, self)
-            .map_err(io::Error::from)
-            .and_then(|()| io::Write::write_all(&mut file, b"\n"))
-            .map_err(|source| PublishError::Write { path, source })?;
-        file.finish(0)
+        write_json(self, &folder.staged(MANIFEST), 0)
     }
+}
+
+/// Writes a value as a JSON file, which has so many rows.
+pub(super) fn write_json(
+    value: &impl Serialize,
+    path: &Path,
+    rows: u64,
+) -> Result<OutputFile, PublishError> {
+    let mut file = HashedFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, value)
+        .map_err(io::Error::from)
+        .and_then(|()| io::Write::write_all(&mut file, b"\n"))
+        .map_err(|source| PublishError::Write {
+            path: path.into(),
+            source,
+        })?;
+    file.finish(rows)
 }
 
 /// The files that a manifest lists, as far as it can be read.
