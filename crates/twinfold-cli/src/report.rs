@@ -29,7 +29,7 @@ impl Printed<'_> {
         blocks.push(self.effect().render(width));
         blocks.push(
             labelled(
-                "similarity",
+                "by bin",
                 "recall / theory, of the true pairs by their similarity",
                 width,
             ) + &self.by_similarity().render(width),
@@ -61,13 +61,13 @@ impl Printed<'_> {
             text += &labelled(
                 "sample",
                 &format!(
-                    "{} of {} documents, seed {}: a pair is in it with probability {:.3e}, the square \
-                     of a document's, so small families of duplicates thin out; intervals are of 95%, \
-                     from {} resamples of whole families",
+                    "{} of {} documents, seed {}: one pair in {} is in it, by the square of a \
+                     document's chance, so small families of duplicates thin out; intervals are of \
+                     95%, from {} resamples of whole families",
                     HumanCount(sample.documents),
                     HumanCount(sample.of),
                     sample.seed,
-                    sample.pair_probability,
+                    HumanCount((1.0 / sample.pair_probability).round() as u64),
                     HumanCount(sample.resamples),
                 ),
                 width,

@@ -76,7 +76,7 @@ fn chart(report: &RecallReport, area: &Area<'_>) -> io::Result<()> {
         })
         .y_label_formatter(&|recall| format!("{:.0}%", recall * 100.0))
         .y_labels(11)
-        .light_line_style(WHITE)
+        .max_light_lines(1)
         .bold_line_style(RGBColor(225, 225, 225))
         .axis_desc_style(("sans-serif", 15))
         .label_style(("sans-serif", 13))
