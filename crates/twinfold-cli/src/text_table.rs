@@ -56,11 +56,10 @@ impl TextTable {
             }
             for row in 0..self.columns[0].len() {
                 let mut line = format!("{:<first$}", self.columns[0][row]);
-                for column in start..end {
-                    let cell = &self.columns[column + 1][row];
-                    let wide = GAP + rest[column];
+                for (column, wide) in self.columns[1..].iter().zip(rest).take(end).skip(start) {
+                    let wide = GAP + wide;
                     // Writing to a string does not fail.
-                    let _ = write!(line, "{cell:>wide$}");
+                    let _ = write!(line, "{:>wide$}", column[row]);
                 }
                 text.push_str(line.trim_end());
                 text.push('\n');

@@ -208,7 +208,7 @@ fn samples_are_of_their_size_spread_evenly_and_free_of_order() {
 fn lsh(bands: usize, rows: usize) -> Candidates {
     Candidates::Lsh(Lsh {
         family: HashFamily::Fast,
-        banding: Banding::new(bands, rows, bands * rows).unwrap(),
+        banding: Banding::new(bands, rows, bands * rows).expect("they fit"),
         seed: 42,
     })
 }
@@ -218,9 +218,10 @@ fn measured_on(corpus: &Corpus, ranks: &[DocId], candidates: &Candidates) -> Mea
     let run = |candidates: &Candidates| {
         let config = config(candidates, Linkage::Components);
         let sets = pipeline::fingerprint(&config, &selection, &Unobserved);
-        pipeline::run(&config, &selection, sets, Options::default(), &Unobserved).unwrap()
+        pipeline::run(&config, &selection, sets, Options::default(), &Unobserved)
+            .expect("the budget has no end")
     };
-    measure(&run(&Candidates::Lossless), &run(candidates)).unwrap()
+    measure(&run(&Candidates::Lossless), &run(candidates)).expect("both list every edge")
 }
 
 /// The interval of a sample covers the recall of the whole corpus about as often as it says, though
