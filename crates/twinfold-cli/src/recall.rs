@@ -72,7 +72,7 @@ pub(crate) fn run(measurement: &Measurement) -> Result<(), Fault> {
         sample: bench
             .seed
             .map(|seed| sampled(table.len(), documents.len(), seed)),
-        notes: notes(measurement, &table, &settings),
+        notes: notes(measurement, &table, &truth.entry, &settings),
         truth: truth.entry,
         settings,
     };
@@ -272,7 +272,11 @@ impl Bench<'_> {
         let fitting = documents as f64 * share * 0.9;
         let unit = 10f64.powf((fitting.max(10.0).log10() - 1.0).floor());
         let fitting = ((fitting / unit).floor() * unit).max(2.0);
-        Fault::new(format!("no truth to measure against: {error}")).hint(format!(
+        Fault::new(format!(
+            "no truth to measure against: its join would look at {needed} pair slots, over the \
+             budget of {budget}"
+        ))
+        .hint(format!(
             "every pair is needed: raise --max-pairs to {needed}, or measure on a sample of these \
              {documents} documents, such as --sample {fitting}"
         ))
@@ -295,8 +299,24 @@ fn curve(outcome: &Outcome, threshold: Threshold) -> Vec<CurvePoint> {
         .collect()
 }
 
+/// The share of all pairs from which a family decides an interval by itself.
+const MUCH: f64 = 0.25;
+
+/// The share of the true pairs that the largest family has.
+fn largest_family(measured: &Measured) -> Option<f64> {
+    let families = &measured.families;
+    let pairs = |family| -> u64 { families.counts(family).iter().map(|count| count[0]).sum() };
+    let largest = (0..families.len()).map(pairs).max()?;
+    Some(largest as f64 / measured.overall.pairs as f64)
+}
+
 /// What the user should know of how it was measured: the same for the same documents and settings.
-fn notes(measurement: &Measurement, table: &Table, entries: &[SettingEntry]) -> Vec<String> {
+fn notes(
+    measurement: &Measurement,
+    table: &Table,
+    truth: &SettingEntry,
+    entries: &[SettingEntry],
+) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(sample) = measurement.sample
         && sample.size >= table.len() as u64
@@ -308,6 +328,16 @@ fn notes(measurement: &Measurement, table: &Table, entries: &[SettingEntry]) -> 
         ));
     }
     let config = &measurement.resolved.config;
+    if let Some(share) = truth.measured.as_ref().and_then(largest_family)
+        && (measurement.sample).is_some_and(|sample| sample.size < table.len() as u64)
+        && share > MUCH
+    {
+        notes.push(format!(
+            "one family has {} of the true pairs in the sample: the overall recall and its interval \
+             lean on it; a larger --sample has more families",
+            percent(share)
+        ));
+    }
     for (setting, entry) in measurement.settings.iter().zip(entries) {
         if let (Some(recall), Candidates::Lsh(lsh)) = (setting.target_recall, &setting.candidates) {
             notes.push(format!(

@@ -61,13 +61,13 @@ impl Printed<'_> {
             text += &labelled(
                 "sample",
                 &format!(
-                    "{} of {} documents, seed {}: one pair in {} is in it, by the square of a \
-                     document's chance, so small families of duplicates thin out; intervals are of \
-                     95%, from {} resamples of whole families",
+                    "{} of {} documents, seed {}: {} in it, by the square of a document's chance, so \
+                     small families of duplicates thin out; intervals are of 95%, from {} resamples \
+                     of whole families",
                     HumanCount(sample.documents),
                     HumanCount(sample.of),
                     sample.seed,
-                    HumanCount((1.0 / sample.pair_probability).round() as u64),
+                    pairs_in(sample.pair_probability),
                     HumanCount(sample.resamples),
                 ),
                 width,
@@ -229,6 +229,16 @@ fn interval(share: &Share) -> String {
         || NOTHING.into(),
         |interval| format!("{} to {}", percent(interval.low), percent(interval.high)),
     )
+}
+
+/// How many of all pairs are in a sample, by the probability of each.
+fn pairs_in(probability: f64) -> String {
+    if probability >= 0.001 {
+        format!("{} of all pairs are", percent(probability))
+    } else {
+        let one_in = (1.0 / probability).round() as u64;
+        format!("one pair in {} is", HumanCount(one_in))
+    }
 }
 
 /// A similarity in two decimals, or three where it has them.

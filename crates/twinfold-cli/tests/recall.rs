@@ -10,7 +10,7 @@ use std::path::Path;
 use common::corpus::{Numbers, Record, corpus, encode};
 use common::{Bench, Run, assert_same, command, document, ended, files, relations, twinfold};
 use serde_json::{Value, json};
-use twinfold_testkit::planted::pair_at;
+use twinfold_testkit::planted::{pair_at, template_family};
 use twinfold_testkit::random::FreshWords;
 
 /// `twinfold recall INPUTS --out NAME EXTRA`.
@@ -480,9 +480,30 @@ fn samples() {
     assert_eq!(all["settings"], whole["settings"]);
     let text = recall(&bench, &[&input], "text", &["--sample", "600"]).success();
     assert!(
-        text.contains("one pair in 4 is in it") && text.contains("95% interval"),
+        text.contains("24.98% of all pairs are in it") && text.contains("95% interval"),
         "{text}"
     );
+}
+
+#[test]
+fn a_family_that_decides_is_told() {
+    let bench = Bench::new();
+    let (mut lines, _) = planted(&[80], 60);
+    let family = template_family(&mut FreshWords::new(5), 40, 100, 8);
+    for (number, text) in family.iter().enumerate() {
+        lines.push_str(&format!(
+            "{}\n",
+            json!({"id": format!("f{number}"), "text": text})
+        ));
+    }
+    let input = bench.write("family.jsonl", lines);
+    let notes = |out: &str, extra: &[&str]| report(&bench, &[&input], out, extra)["notes"].clone();
+    let told = notes("sampled", &["--sample", "120"]);
+    assert!(
+        told[0].as_str().unwrap().starts_with("one family has 9"),
+        "{told}"
+    );
+    assert_eq!(notes("whole", &[]), json!([]));
 }
 
 #[test]
