@@ -4,25 +4,29 @@
 //! 101 a bug, 130 and 143 interrupted. It is a library only so that other programs, such as the fuzz targets, can reach what
 //! a user writes.
 
+mod compare;
 mod expect;
 mod fault;
 mod interrupt;
 mod options;
 mod progress;
+mod recall;
+mod report;
 mod resolve;
 mod run;
 mod summary;
+mod text_table;
 mod words;
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use fault::Fault;
 use interrupt::Interrupts;
-use options::Settings;
+use options::{RecallArguments, Settings};
 
 /// Finds the near-duplicates of a text corpus, says how sure it is that it found them all, groups
 /// them, and keeps one of each.
@@ -41,9 +45,21 @@ enum Command {
     Run(RunArguments),
     /// Print the settings that `run` would run with, complete, as a twinfold.toml
     Config(RunArguments),
+    /// Measure what candidate generators would miss on these files, by similarity and in clusters
+    ///
+    /// The truth is the lossless generator: every pair of documents at or above the threshold by
+    /// their shingle sets. Each setting runs on the same documents, and the report says which of the
+    /// pairs it found, what its curve promises, which documents it would keep wrongly, and what both
+    /// cost. Pairs of documents with equal sets are found by every generator; pairs that only the
+    /// exact instrument sees are in the clusters, not in the recall.
+    ///
+    /// Writes recall.json, recall.csv, recall.svg and manifest.json.
+    ///
+    /// Example: twinfold recall pages.parquet --compare lsh:8x8,lsh:0.99,blocking:length --out measured
+    Recall(Box<RecallArguments>),
     /// Check every file of an output folder against its manifest
     Verify {
-        /// The folder that `run` wrote.
+        /// The folder that `run` or `recall` wrote.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
@@ -77,7 +93,9 @@ pub fn main() -> ExitCode {
             env!("CARGO_PKG_REPOSITORY"),
         );
     }));
-    let result = match Cli::parse().command {
+    let command = Cli::command().mut_subcommand("recall", RecallArguments::adapt);
+    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let result = match cli.command {
         Command::Run(arguments) if arguments.settings.publish.as_deref() == Some("help") => {
             print(&resolve::relations_help())
         }
@@ -94,6 +112,12 @@ pub fn main() -> ExitCode {
                 .and_then(|resolved| resolved.to_toml())
                 .and_then(|text| print(&text))
         }
+        Command::Recall(arguments) => compare::resolve(*arguments).and_then(|measurement| {
+            let interrupts = Interrupts::install()?;
+            let result = recall::run(&measurement, &interrupts);
+            interrupts.wait_if_begun();
+            result
+        }),
         Command::Verify { folder } => verify(&folder),
     };
     match result {

@@ -5,6 +5,7 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -287,6 +288,73 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<bool>,
+}
+
+/// What `twinfold recall` is asked for beside the settings of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RecallArguments {
+    /// File with the settings of a run, in TOML; the command line overrides it
+    ///
+    /// What only concerns the results of the run (out, publish, edges, expect) is passed over, and
+    /// with --compare the candidate generator, too.
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Candidate generators to hold against the truth, joined by commas
+    ///
+    /// lossless; lsh:BANDSxROWS, such as lsh:20x5; lsh:RECALL, such as lsh:0.99, which chooses bands
+    /// and rows as --target-recall does; each of the two with :blake2b at its end for those
+    /// permutations; blocking:KEY, such as blocking:length or blocking:title-trigrams. Each takes a
+    /// fingerprinting of all documents and a join; the input is read once.
+    ///
+    /// [default: the generator that the options choose; lsh:8x8,lsh:20x5 where that is lossless]
+    #[arg(long, value_name = "LIST", help_heading = "Recall")]
+    pub(crate) compare: Option<String>,
+
+    /// Measure on this many documents, drawn at random [default: all]
+    ///
+    /// For corpora whose truth takes too long. A pair of documents is drawn with the square of the
+    /// documents' share, so small families of duplicates thin out, and the join gets cheaper as fast.
+    /// Each recall comes with its 95% interval, from 1,000 resamples of whole families. The whole
+    /// input is read all the same.
+    #[arg(long, value_name = "N", help_heading = "Recall")]
+    pub(crate) sample: Option<u64>,
+
+    /// Seed of the sample and of the resamples [default: 42]
+    #[arg(long, value_name = "N", help_heading = "Recall")]
+    pub(crate) sample_seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+impl RecallArguments {
+    /// Settings that decide what a run leaves behind, and nothing that is measured: hidden in the help,
+    /// and refused.
+    pub(crate) const WITHOUT_MEANING: [&str; 3] = ["publish", "edges", "expect"];
+
+    /// The command with what is different from a run.
+    pub(crate) fn adapt(command: clap::Command) -> clap::Command {
+        Self::WITHOUT_MEANING
+            .into_iter()
+            .fold(command, |command, name| {
+                command.mut_arg(name, |argument| argument.hide(true))
+            })
+            .mut_arg("max_pairs", |argument| {
+                argument
+                    .help("Pair slots up to which a setting is measured [default: 50000000]")
+                    .long_help(
+                        "Pair slots up to which a setting is measured [default: 50000000]\n\n\
+                         A slot is a key and a pair of documents that share it; slots are counted \
+                         before any pair is looked at. A setting with more is listed as over the \
+                         budget; a truth with more stops the command before its join. Time and \
+                         memory grow with them.",
+                    )
+            })
+            .mut_arg("json", |argument| {
+                argument.help("Print the report as JSON on standard output [default: false]")
+            })
+    }
 }
 
 /// A threshold may be written as a TOML number; its shortest decimal is what was written.

@@ -57,6 +57,8 @@ pub(crate) enum Unit {
     Bytes,
     /// Pair slots.
     Slots,
+    /// Documents.
+    Documents,
     /// Relations.
     Files,
     /// Nothing that can be counted.
@@ -180,11 +182,20 @@ impl Progress {
         }
     }
 
-    /// Ends the last stage, and gives the times of all.
+    /// Says what the stages that follow belong to, where there are several rounds of them.
+    pub(crate) fn section(&self, name: &str) {
+        let mut state = self.state();
+        self.end(&mut state);
+        if self.shown != Shown::Nothing {
+            say(name);
+        }
+    }
+
+    /// Ends the last stage, and gives the times of all since the last call.
     pub(crate) fn finish(&self) -> Vec<StageTime> {
         let mut state = self.state();
         self.end(&mut state);
-        state.times.clone()
+        std::mem::take(&mut state.times)
     }
 
     /// Shows nothing from now on: the run is about to end in the middle of a stage.
@@ -238,6 +249,11 @@ impl Current {
                 counted(self.done, "slot", "slots"),
                 HumanCount(rate(self.done))
             ),
+            Unit::Documents => format!(
+                "  {}{share}  {} documents/s",
+                counted(self.done, "document", "documents"),
+                HumanCount(rate(self.done))
+            ),
             Unit::Files => format!("  {}", counted(self.done, "file", "files")),
             Unit::None => String::new(),
         };
@@ -247,10 +263,10 @@ impl Current {
 
 impl Observer for Progress {
     fn begin(&self, stage: Stage, total: Option<u64>) {
-        let unit = if stage == Stage::Join {
-            Unit::Slots
-        } else {
-            Unit::None
+        let unit = match stage {
+            Stage::Fingerprint => Unit::Documents,
+            Stage::Join => Unit::Slots,
+            Stage::Group | Stage::Memberships | Stage::Cluster => Unit::None,
         };
         self.stage(stage.name(), unit, total);
     }

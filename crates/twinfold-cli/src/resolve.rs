@@ -52,7 +52,7 @@ const LSH_ONLY: [&str; 6] = [
     "target-recall",
 ];
 const BLOCKING_ONLY: [&str; 1] = ["block-by"];
-const LOSSLESS_LACKS: [&str; 7] = [
+pub(crate) const LOSSLESS_LACKS: [&str; 7] = [
     "hash-family",
     "hashes",
     "bands",
@@ -147,7 +147,7 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
     complete(settings)
 }
 
-fn table(settings: &Settings) -> Result<toml::Table, Fault> {
+pub(crate) fn table(settings: &Settings) -> Result<toml::Table, Fault> {
     // All that a setting may be and TOML cannot hold.
     toml::Table::try_from(settings).map_err(|_| {
         let fields = serde_json::to_value(settings).unwrap_or_default();
@@ -166,7 +166,7 @@ fn table(settings: &Settings) -> Result<toml::Table, Fault> {
     })
 }
 
-fn read_file(path: &Path) -> Result<toml::Table, Fault> {
+pub(crate) fn read_file(path: &Path) -> Result<toml::Table, Fault> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::new(format!("cannot read the settings in {shown}: {error}")))?;

@@ -12,7 +12,7 @@ use twinfold_io::publish::{
     Environment, InputEntry, Manifest, OutputFolder, Publication, Records, Relation, publish,
     renamed_columns,
 };
-use twinfold_io::source::{Input, Table};
+use twinfold_io::source::{Batch, Input, ReadProgress, Table};
 
 use crate::expect;
 use crate::fault::Fault;
@@ -23,34 +23,74 @@ use crate::resolve::Resolved;
 use crate::summary::{LostMost, Summary, listing_name, notes};
 
 /// The name and version that outputs carry.
-const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
+pub(crate) const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
+
+/// What a command works with once everything that can be checked before reading has been.
+pub(crate) struct Workplace {
+    pub(crate) input: Input,
+    pub(crate) pool: rayon::ThreadPool,
+    pub(crate) folder: OutputFolder,
+    pub(crate) progress: Arc<Progress>,
+}
+
+impl Workplace {
+    /// Finds the input, starts the threads and claims the output folder.
+    pub(crate) fn new(resolved: &Resolved, interrupts: &Interrupts) -> Result<Self, Fault> {
+        let out = resolved
+            .out
+            .as_deref()
+            // A script whose variable is unset does not mean the working folder.
+            .filter(|out| !out.as_os_str().is_empty())
+            .ok_or_else(|| Fault::new("no output folder was named").hint("add --out DIR"))?;
+        let input = Input::open(resolved.source.clone())?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(resolved.threads)
+            .build()
+            .map_err(|error| {
+                Fault::new(format!(
+                    "cannot start {} threads: {error}",
+                    resolved.threads
+                ))
+            })?;
+        let progress = Arc::new(Progress::new(resolved.progress, resolved.quiet));
+        let folder =
+            interrupts.claim(&progress, || OutputFolder::claim(out, resolved.overwrite))?;
+        check_inputs(&input, &folder)?;
+        Ok(Self {
+            input,
+            pool,
+            folder,
+            progress,
+        })
+    }
+
+    /// Reads all documents on all threads; `work` sees each batch.
+    pub(crate) fn read<T: Send>(
+        &self,
+        resolved: &Resolved,
+        work: &(dyn Fn(&Batch) -> T + Sync),
+    ) -> Result<(Table, Vec<T>), Fault> {
+        let bytes = Some(self.input.bytes()).filter(|&bytes| bytes > 0);
+        self.progress.stage("read", Unit::Bytes, bytes);
+        let progress = |step: ReadProgress| self.progress.add(step.bytes, step.documents);
+        let (documents, results) = self.input.read(&self.pool, &progress, work)?;
+        check_read(&documents)?;
+        check_rejected(resolved, &documents)?;
+        check_size(&documents)?;
+        Ok((documents, results))
+    }
+}
 
 /// Runs what was resolved.
 pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fault> {
-    let out = resolved
-        .out
-        .as_deref()
-        // A script whose variable is unset does not mean the working folder.
-        .filter(|out| !out.as_os_str().is_empty())
-        .ok_or_else(|| Fault::new("no output folder was named").hint("add --out DIR"))?;
-    let input = Input::open(resolved.source.clone())?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(resolved.threads)
-        .build()
-        .map_err(|error| {
-            Fault::new(format!(
-                "cannot start {} threads: {error}",
-                resolved.threads
-            ))
-        })?;
-    let progress = Arc::new(Progress::new(resolved.progress, resolved.quiet));
-    let folder = interrupts.claim(&progress, || OutputFolder::claim(out, resolved.overwrite))?;
-    check_inputs(&input, &folder)?;
-
-    let (documents, batches) = read(resolved, &input, &pool, &progress)?;
-    check_read(&documents)?;
-    check_rejected(resolved, &documents)?;
-    check_size(&documents)?;
+    let workplace = Workplace::new(resolved, interrupts)?;
+    let (documents, batches) = read(resolved, &workplace)?;
+    let Workplace {
+        pool,
+        folder,
+        progress,
+        ..
+    } = workplace;
 
     let outcome = pool.install(|| {
         progress.begin(Stage::Group, None);
@@ -171,29 +211,21 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
     })
 }
 
+/// Reads the documents, and fingerprints them while they are read.
 fn read(
     resolved: &Resolved,
-    input: &Input,
-    pool: &rayon::ThreadPool,
-    progress: &Progress,
+    workplace: &Workplace,
 ) -> Result<(Table, Vec<FingerprintBatch>), Fault> {
-    let bytes = input.bytes();
-    progress.stage("read", Unit::Bytes, Some(bytes).filter(|&bytes| bytes > 0));
     let seen = SeenTexts::new();
     let fingerprinter = Fingerprinter::new(&resolved.config);
-    let read = input.read(
-        pool,
-        &|step| progress.add(step.bytes, step.documents),
-        &|batch| {
-            let mut fingerprinter = fingerprinter.clone();
-            let mut fingerprints = FingerprintBatch::default();
-            for row in 0..batch.len() {
-                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-            }
-            fingerprints
-        },
-    )?;
-    Ok(read)
+    workplace.read(resolved, &|batch| {
+        let mut fingerprinter = fingerprinter.clone();
+        let mut fingerprints = FingerprintBatch::default();
+        for row in 0..batch.len() {
+            fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
+        }
+        fingerprints
+    })
 }
 
 /// A run never removes what it reads.

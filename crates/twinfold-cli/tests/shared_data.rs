@@ -210,6 +210,67 @@ fn stories() {
     check_corpus("stories");
 }
 
+/// What `recall` says of 8 bands of 8 rows is what a run with them has found, of the true pairs.
+#[test]
+fn measured_recall_is_found_over_true() {
+    for corpus in ["licences", "stories"] {
+        let Some(truth) = truth(corpus) else { continue };
+        let documents =
+            shared(&format!("data/{corpus}/documents.parquet")).expect("the truth is there");
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let input = [documents.to_str().unwrap(), "--tokenizer", "words"];
+        let (run, measured) = (path("run"), path("measured"));
+        let lsh = ["--bands", "8", "--rows", "8", "--quiet"];
+        twinfold(&[&["run"], &input[..], &["--out", &run], &lsh].concat()).success();
+        let list = ["--compare", "lossless,lsh:8x8", "--json"];
+        let report =
+            twinfold(&[&["recall"], &input[..], &["--out", &measured], &list].concat()).json();
+
+        // Bins of a twentieth from 0.7 up, and 1; ratios of small integers are no nearer to a border
+        // than this unless they lie on it.
+        let bin = |jaccard: f64| {
+            if jaccard == 1.0 {
+                6
+            } else {
+                ((jaccard - 0.7) * 20.0 + 1e-9) as usize
+            }
+        };
+        let mut counts = [[0u64; 2]; 7];
+        for &jaccard in truth.values().filter(|&&jaccard| jaccard >= 0.7) {
+            counts[bin(jaccard)][0] += 1;
+        }
+        for row in csv_rows(&folder.path().join("run/duplicate_pairs.csv")) {
+            if let Some(&jaccard) = truth.get(&(row[0].to_owned(), row[1].to_owned()))
+                && jaccard >= 0.7
+            {
+                counts[bin(jaccard)][1] += 1;
+            }
+        }
+        for (setting, lossless) in [(0, true), (1, false)] {
+            let setting = &report["settings"][setting];
+            let bins = setting["bins"].as_array().unwrap();
+            assert_eq!(bins.len(), counts.len());
+            for (bin, &[exist, found]) in bins.iter().zip(&counts) {
+                let found = if lossless { exist } else { found };
+                assert_eq!(bin["pairs"], exist, "{corpus} from {}", bin["from"]);
+                assert_eq!(bin["found"], found, "{corpus} from {}", bin["from"]);
+            }
+            let [exist, found] = counts
+                .iter()
+                .fold([0, 0], |a, b| [a[0] + b[0], a[1] + b[1]]);
+            let found = if lossless { exist } else { found };
+            assert_eq!(setting["overall"]["pairs"], exist);
+            let recall = setting["overall"]["recall"].as_f64().unwrap();
+            assert!(
+                (recall - found as f64 / exist as f64).abs() < 1e-12,
+                "{corpus}"
+            );
+            println!("{corpus}: {found} of {exist} pairs found ({recall})");
+        }
+    }
+}
+
 #[test]
 fn verses_run_whole() {
     let Some(path) = shared("data/verses/documents.parquet") else {

@@ -30,6 +30,8 @@ use crate::sets::ShingleSets;
 /// A stage of the run, for progress displays and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
+    /// Turning texts into fingerprints, where that is not done while they are read.
+    Fingerprint,
     /// Putting fingerprints in order and grouping equal ones.
     Group,
     /// Sorting keys into buckets and counting their slots.
@@ -44,6 +46,7 @@ impl Stage {
     /// The name that people see.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Fingerprint => "fingerprint",
             Self::Group => "group",
             Self::Memberships => "memberships",
             Self::Join => "join",
@@ -74,28 +77,41 @@ impl Observer for Unobserved {
 /// # Errors
 /// If the configuration is refused, or every pair was asked for and there are too many.
 pub fn deduplicate(config: &Config, corpus: &Corpus) -> Result<Outcome, Error> {
+    config.validate()?;
+    let sets = fingerprint(config, corpus, &Unobserved);
+    run(config, corpus, sets, Options::default(), &Unobserved)
+}
+
+/// The fingerprints of documents that can be had at any time, grouped. `config` must be valid.
+pub fn fingerprint(
+    config: &Config,
+    documents: &dyn Documents,
+    observer: &dyn Observer,
+) -> ShingleSets {
     /// Documents of a batch, the unit of work of a thread.
     const BATCH: usize = 256;
-    config.validate()?;
+    let count = documents.len();
+    observer.begin(Stage::Fingerprint, Some(count as u64));
     let seen = SeenTexts::new();
-    let batches = corpus
-        .documents()
-        .par_chunks(BATCH)
+    let batches = (0..count.div_ceil(BATCH))
+        .into_par_iter()
         .map_init(
             || Fingerprinter::new(config),
-            |fingerprinter, documents| {
+            |fingerprinter, number| {
                 let mut batch = FingerprintBatch::default();
-                for document in documents {
-                    fingerprinter.push(&document.text, &seen, &mut batch);
+                for rank in number * BATCH..count.min((number + 1) * BATCH) {
+                    let text = documents.text(DocId(rank as u32));
+                    fingerprinter.push(text, &seen, &mut batch);
                 }
+                observer.advance(batch.len() as u64);
                 batch
             },
         )
         .collect();
-    let sets = ShingleSets::new(config, batches, corpus.len(), |document| {
+    observer.begin(Stage::Group, None);
+    ShingleSets::new(config, batches, count, |document| {
         (document.index() / BATCH, document.index() % BATCH)
-    });
-    run(config, corpus, sets, Options::default(), &Unobserved)
+    })
 }
 
 /// What a caller wants to hold afterwards.

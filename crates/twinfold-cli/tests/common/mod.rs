@@ -92,7 +92,8 @@ pub(crate) fn twinfold_with_input(arguments: &[&str], input: impl AsRef<[u8]>) -
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_twinfold"));
     command.args(arguments);
-    if arguments.first() == Some(&"run") && !arguments.contains(&"--progress") {
+    let shows = matches!(arguments.first(), Some(&"run" | &"recall"));
+    if shows && !arguments.contains(&"--progress") {
         command.args(["--progress", "never"]);
     }
     command

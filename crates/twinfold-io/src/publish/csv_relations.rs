@@ -10,6 +10,7 @@ use twinfold::tally::EdgeCounts;
 
 use super::file::HashedFile;
 use super::{Context, OutputFile, PublishError};
+use crate::source::Table;
 
 /// A CSV file that counts its rows.
 pub(super) struct CsvFile {
@@ -62,11 +63,11 @@ pub(super) fn decimal(number: f64) -> String {
     format!("{number:?}")
 }
 
-fn optional(number: Option<u64>) -> String {
+pub(super) fn optional(number: Option<u64>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
-fn optional_decimal(number: Option<f64>) -> String {
+pub(super) fn optional_decimal(number: Option<f64>) -> String {
     number.map_or_else(String::new, decimal)
 }
 
@@ -375,9 +376,9 @@ pub(super) fn collision_buckets(
     file.finish()
 }
 
-pub(super) fn rejected(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
+pub(super) fn rejected(documents: &Table, path: &Path) -> Result<OutputFile, PublishError> {
     let mut file = HashedFile::create(path)?;
-    let rejected = context.documents().rejected();
+    let rejected = documents.rejected();
     for record in rejected {
         serde_json::to_writer(&mut file, record)
             .map_err(std::io::Error::from)

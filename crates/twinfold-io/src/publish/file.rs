@@ -33,10 +33,6 @@ impl HashedFile {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Flushes and syncs, so that what is moved into place later is on the disk.
     pub(super) fn finish(mut self, rows: u64) -> Result<OutputFile, PublishError> {
         self.file

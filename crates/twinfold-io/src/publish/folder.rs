@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::manifest::{MANIFEST, listed_files};
-use super::{PublishError, REJECTED, Relation};
+use super::{PublishError, known_files};
 use crate::marks::{STAGING, is_manifest};
 
 /// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
@@ -237,8 +237,7 @@ impl Claim {
     /// The names that an earlier run may have left, but for the manifest.
     fn earlier_files(&self) -> Vec<String> {
         let listed = listed_files(&self.path.join(MANIFEST));
-        let known = Relation::ALL.map(|relation| relation.file_name().to_owned());
-        let names = listed.into_iter().chain(known).chain([REJECTED.to_owned()]);
+        let names = listed.into_iter().chain(known_files().map(str::to_owned));
         // A manifest is a file that anyone may have edited: it names no other folder's files.
         names
             .filter(|name| {
@@ -254,9 +253,7 @@ impl Claim {
             && let Ok(names) = serde_json::from_slice::<Vec<String>>(&list)
             && !self.path.join(MANIFEST).exists()
         {
-            let known = |name: &str| {
-                name == REJECTED || Relation::ALL.iter().any(|r| r.file_name() == name)
-            };
+            let known = |name: &str| known_files().any(|known| known == name);
             for name in names.iter().filter(|name| known(name)) {
                 remove_file(&self.path.join(name))?;
             }
@@ -272,9 +269,8 @@ impl Claim {
         if is_manifest(&self.path.join(MANIFEST)) {
             return None;
         }
-        let known = Relation::ALL.map(Relation::file_name);
-        let mut names = known.into_iter().chain([REJECTED, MANIFEST]);
-        names
+        known_files()
+            .chain([MANIFEST])
             .find(|name| self.path.join(name).exists())
             .map(str::to_owned)
     }

@@ -127,33 +127,60 @@ pub struct Records {
 impl Manifest {
     /// Writes the manifest to the staging folder, with its hash.
     pub fn write(&self, folder: &OutputFolder) -> Result<OutputFile, PublishError> {
-        let mut file = HashedFile::create(&folder.staged(MANIFEST))?;
-        let path = file.path().to_owned();
-        self.sealed()
-            .and_then(|text| io::Write::write_all(&mut file, text.as_bytes()))
-            .map_err(|source| PublishError::Write { path, source })?;
-        file.finish(0)
+        write_sealed(self, folder)
     }
+}
 
-    /// The text of the manifest with its hash in place.
-    fn sealed(&self) -> io::Result<String> {
-        let mut manifest = self.clone();
-        manifest.environment.manifest_sha256.clear();
-        let open = serde_json::to_string_pretty(&manifest)? + "\n";
-        manifest.environment.manifest_sha256 = hex(&Sha256::digest(open.as_bytes()));
-        Ok(serde_json::to_string_pretty(&manifest)? + "\n")
-    }
+/// Writes a manifest, whose `manifest_sha256` is empty, to the staging folder, with its hash there.
+pub(super) fn write_sealed(
+    manifest: &impl Serialize,
+    folder: &OutputFolder,
+) -> Result<OutputFile, PublishError> {
+    let path = folder.staged(MANIFEST);
+    let mut file = HashedFile::create(&path)?;
+    serde_json::to_string_pretty(manifest)
+        .map_err(io::Error::from)
+        .map(|open| open + "\n")
+        .and_then(|open| {
+            let hash = hex(&Sha256::digest(open.as_bytes()));
+            // A value of that form elsewhere would have its quotes escaped.
+            let sealed = open.replacen(&field(""), &field(&hash), 1);
+            io::Write::write_all(&mut file, sealed.as_bytes())
+        })
+        .map_err(|source| PublishError::Write { path, source })?;
+    file.finish(0)
+}
+
+/// The hash of a manifest as its text has it.
+fn field(hash: &str) -> String {
+    format!("\"manifest_sha256\": \"{hash}\"")
 }
 
 /// Whether the text of a manifest is what was written, by the hash that it holds.
 fn is_sealed(text: &str, hash: &str) -> bool {
-    let field = |value: &str| format!("\"manifest_sha256\": \"{value}\"");
     let written = field(hash);
     // A copy of the field in some other value would leave open which of the two is meant.
     text.matches(&written).count() == 1
         && hex(&Sha256::digest(
             text.replace(&written, &field("")).as_bytes(),
         )) == hash
+}
+
+/// Writes a value as a JSON file, which has so many rows.
+pub(super) fn write_json(
+    value: &impl Serialize,
+    path: &Path,
+    rows: u64,
+) -> Result<OutputFile, PublishError> {
+    let mut file = HashedFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, value)
+        .map_err(io::Error::from)
+        .and_then(|()| io::Write::write_all(&mut file, b"\n"))
+        .map_err(|source| PublishError::Write {
+            path: path.into(),
+            source,
+        })?;
+    file.finish(rows)
 }
 
 /// The files that a manifest lists, as far as it can be read.

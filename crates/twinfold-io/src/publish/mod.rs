@@ -4,6 +4,8 @@
 //! that the same corpus and configuration give the same bytes. Files are written to a staging
 //! folder inside the output folder and moved into place together, the manifest last: an output
 //! folder with a manifest is whole, one without is not.
+//!
+//! [`recall`] holds what a measurement of recall leaves behind, in a folder of the same kind.
 
 mod csv_relations;
 mod file;
@@ -11,6 +13,7 @@ mod folder;
 mod manifest;
 mod pairs;
 mod parquet_relations;
+pub mod recall;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -137,6 +140,12 @@ impl Relation {
 
 /// The file that lists the records that could not be used; written whenever there are any.
 pub const REJECTED: &str = "rejected.jsonl";
+
+/// Every name that a file of ours may have in an output folder, but for the manifest.
+fn known_files() -> impl Iterator<Item = &'static str> {
+    let relations = Relation::ALL.into_iter().map(Relation::file_name);
+    relations.chain([REJECTED]).chain(recall::FILES)
+}
 
 /// The relations that a run publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -368,9 +377,14 @@ pub fn publish(
         .map(write)
         .collect::<Result<_, PublishError>>()?;
     if !publication.documents.rejected().is_empty() {
-        files.push(csv_relations::rejected(&context, &folder.staged(REJECTED))?);
+        files.push(rejected(publication.documents, folder)?);
     }
     Ok(files)
+}
+
+/// Writes the records that could not be used to the staging folder of `folder`.
+pub fn rejected(documents: &Table, folder: &OutputFolder) -> Result<OutputFile, PublishError> {
+    csv_relations::rejected(documents, &folder.staged(REJECTED))
 }
 
 /// What every relation is written from.

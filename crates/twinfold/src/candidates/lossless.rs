@@ -159,6 +159,8 @@ impl LosslessGenerator {
             .collect();
         let mut all = Blocks::default();
         let mut total = u128::from(edges::pairs_within_classes(sets));
+        let copies = weights.iter().copied().max().unwrap_or(0);
+        let mut largest = ("identical texts", copies);
         let mut first = 0;
         while (first as usize) < self.lengths.len() {
             let end = prefixes.block_end(first, block);
@@ -171,6 +173,10 @@ impl LosslessGenerator {
             let (block, slots) = index.meet(first..last as u32, &weights);
             total += slots;
             all.slots.shared_keys += index.lists;
+            let fullest = index.fullest(&weights);
+            if fullest > largest.1 {
+                largest = ("a common shingle", fullest);
+            }
             all.slots.work += block
                 .hits
                 .iter()
@@ -182,6 +188,7 @@ impl LosslessGenerator {
             first = end;
         }
         all.slots.slots = total.try_into().unwrap_or(u64::MAX);
+        all.slots.largest = (largest.1 > 1).then(|| (largest.0.into(), largest.1));
         all
     }
 
@@ -427,6 +434,13 @@ impl<'a> Index<'a> {
             entries: parted,
             lists,
         }
+    }
+
+    /// The documents that the fullest list holds.
+    fn fullest(&self, weights: &[u64]) -> u64 {
+        let documents = |list: &[Entry]| list.iter().map(|entry| weights[entry.set as usize]).sum();
+        let lists = self.entries.chunk_by(|a, b| a.turned == b.turned);
+        lists.map(documents).max().unwrap_or(0)
     }
 
     /// Where the entries of a key begin, and how many of them are of sets before `set`.

@@ -1,13 +1,4 @@
-//! How much of what there is to find was found.
-//!
-//! Two figures, which answer two questions:
-//!
-//! - the generator's recall *at the threshold*: the probability that a pair with the least
-//!   similarity that counts is proposed. It is a property of the settings, and the worst case.
-//! - the *estimated* recall of this run: each accepted pair at similarity `s` was proposed with
-//!   probability `p(s)`, so it stands for `1 / p(s)` pairs that exist, and the sum over the accepted
-//!   pairs estimates how many there are (D. Horvitz, D. Thompson, 1952). It is unbiased where every
-//!   pair above the threshold has a chance, and says nothing where nothing was found.
+//! The recall that a generator's settings give, and an estimate of what a run has.
 
 use serde::Serialize;
 
