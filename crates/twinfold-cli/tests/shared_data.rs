@@ -183,7 +183,12 @@ impl Components {
 fn check_corpus(corpus: &str) {
     let Some(truth) = truth(corpus) else { return };
     for threshold in ["0.5", "0.6", "0.7", "0.8", "0.9", "1.0"] {
-        check(corpus, &truth, threshold, &["--edges", "all"]);
+        check(
+            corpus,
+            &truth,
+            threshold,
+            &["--edges", "all", "--max-pairs", "1000000000"],
+        );
     }
     check(corpus, &truth, "0.7", &["--candidates", "lsh"]);
     check(corpus, &truth, "0.8", &["--candidates", "lsh"]);
