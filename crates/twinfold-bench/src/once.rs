@@ -184,7 +184,8 @@ fn floor(path: &Path, pool: &ThreadPool) -> Result<Measured, Box<dyn Error>> {
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
     let groups = (0..metadata.metadata().num_row_groups())
         .map(|group| {
-            let file = file.try_clone()?;
+            // A clone of the file would share its place in the file with the others.
+            let file = File::open(path)?;
             let builder =
                 ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
             Ok(Mutex::new(builder.with_row_groups(vec![group]).build()?))

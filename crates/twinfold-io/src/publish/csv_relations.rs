@@ -14,47 +14,87 @@ use crate::source::Table;
 
 /// A CSV file that counts its rows.
 pub(super) struct CsvFile {
-    writer: csv::Writer<HashedFile>,
+    file: HashedFile,
+    waiting: CsvRows,
     path: std::path::PathBuf,
     rows: u64,
 }
 
 impl CsvFile {
     pub(super) fn create(path: &Path, header: &[&str]) -> Result<Self, PublishError> {
-        let writer = csv::WriterBuilder::new()
-            .buffer_capacity(1 << 16)
-            .from_writer(HashedFile::create(path)?);
         let mut file = Self {
-            writer,
+            file: HashedFile::create(path)?,
+            waiting: CsvRows::default(),
             path: path.into(),
             rows: 0,
         };
-        file.row(header)?;
+        file.waiting.push(header);
+        file.flush()?;
         // The header is no row of the relation.
         file.rows = 0;
         Ok(file)
     }
 
     pub(super) fn row<I: AsRef<[u8]>>(&mut self, fields: &[I]) -> Result<(), PublishError> {
-        self.rows += 1;
-        self.writer
-            .write_record(fields)
-            .map_err(|error| PublishError::Write {
+        /// Bytes that are written at a time.
+        const WAITING: usize = 1 << 16;
+        self.waiting.push(fields);
+        if self.waiting.writer.get_ref().len() >= WAITING {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Appends rows that were made apart.
+    pub(super) fn rows(&mut self, rows: CsvRows) -> Result<(), PublishError> {
+        self.flush()?;
+        self.write(rows)
+    }
+
+    fn flush(&mut self) -> Result<(), PublishError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.write(waiting)
+    }
+
+    fn write(&mut self, rows: CsvRows) -> Result<(), PublishError> {
+        self.rows += rows.rows;
+        rows.writer
+            .into_inner()
+            .map_err(csv::IntoInnerError::into_error)
+            .and_then(|bytes| self.file.write_all(&bytes))
+            .map_err(|source| PublishError::Write {
                 path: self.path.clone(),
-                source: std::io::Error::other(error),
+                source,
             })
     }
 
-    pub(super) fn finish(self) -> Result<OutputFile, PublishError> {
-        let path = self.path;
-        let file = self
-            .writer
-            .into_inner()
-            .map_err(|error| PublishError::Write {
-                path,
-                source: error.into_error(),
-            })?;
-        file.finish(self.rows)
+    pub(super) fn finish(mut self) -> Result<OutputFile, PublishError> {
+        self.flush()?;
+        self.file.finish(self.rows)
+    }
+}
+
+/// Rows of a CSV file in memory.
+pub(super) struct CsvRows {
+    writer: csv::Writer<Vec<u8>>,
+    rows: u64,
+}
+
+impl Default for CsvRows {
+    fn default() -> Self {
+        Self {
+            writer: csv::Writer::from_writer(Vec::new()),
+            rows: 0,
+        }
+    }
+}
+
+impl CsvRows {
+    pub(super) fn push<I: AsRef<[u8]>>(&mut self, fields: &[I]) {
+        self.rows += 1;
+        self.writer
+            .write_record(fields)
+            .expect("memory takes every row, and all have as many fields");
     }
 }
 

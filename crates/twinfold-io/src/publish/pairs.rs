@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use rayon::prelude::*;
 use twinfold::edges::{Edge, Instrument};
 use twinfold::{DocId, Outcome};
 
-use super::csv_relations::{CsvFile, decimal};
+use super::csv_relations::{CsvFile, CsvRows, decimal};
 use super::parquet_relations::ParquetFile;
 use super::{Context, OutputFile, PublishError};
 
@@ -77,38 +78,64 @@ pub(super) fn duplicate_pairs(
     context: &Context<'_>,
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
+    /// Rows that a thread makes at a time, and such portions that are made before they are written.
+    const ROWS: usize = 4096;
+    const PORTIONS: usize = 32;
     let outcome = context.outcome();
     let name = outcome.generator().name();
     let mut file = CsvFile::create(path, &COLUMNS)?;
+    // Where copies abound there are far more pairs than documents, so their rows are made in
+    // parallel, and written in order.
+    let mut waiting: Vec<Edge> = Vec::with_capacity(ROWS * PORTIONS);
+    let mut write = |waiting: &mut Vec<Edge>| {
+        let portions: Vec<CsvRows> = waiting
+            .par_chunks(ROWS)
+            .map(|edges| {
+                let mut rows = CsvRows::default();
+                for edge in edges {
+                    duplicate_pair(context, edge, &name, &mut rows);
+                }
+                rows
+            })
+            .collect();
+        waiting.clear();
+        portions.into_iter().try_for_each(|rows| file.rows(rows))
+    };
     let mut result = Ok(());
     outcome.for_each_edge(|edge| {
-        if result.is_err() {
-            return;
+        if result.is_ok() {
+            waiting.push(edge);
+            if waiting.len() == ROWS * PORTIONS {
+                result = write(&mut waiting);
+            }
         }
-        let verdict = Verdict::new(outcome, &edge, true);
-        let domain = |document: DocId| {
-            context
-                .domains()
-                .map_or("", |domains| domains.name(document))
-        };
-        result = file.row(&[
-            context.id(edge.left),
-            context.id(edge.right),
-            domain(edge.left),
-            domain(edge.right),
-            &verdict
-                .shared_bands
-                .map_or_else(String::new, |bands| bands.to_string()),
-            &decimal(verdict.jaccard),
-            &verdict.overlap.map_or_else(String::new, decimal),
-            "true",
-            verdict.reason,
-            edge.instrument.name(),
-            generator_name(&edge, &name),
-        ]);
     });
-    result?;
+    result.and_then(|()| write(&mut waiting))?;
     file.finish()
+}
+
+fn duplicate_pair(context: &Context<'_>, edge: &Edge, generator: &str, rows: &mut CsvRows) {
+    let verdict = Verdict::new(context.outcome(), edge, true);
+    let domain = |document: DocId| {
+        context
+            .domains()
+            .map_or("", |domains| domains.name(document))
+    };
+    rows.push(&[
+        context.id(edge.left),
+        context.id(edge.right),
+        domain(edge.left),
+        domain(edge.right),
+        &verdict
+            .shared_bands
+            .map_or_else(String::new, |bands| bands.to_string()),
+        &decimal(verdict.jaccard),
+        &verdict.overlap.map_or_else(String::new, decimal),
+        "true",
+        verdict.reason,
+        edge.instrument.name(),
+        generator_name(edge, generator),
+    ]);
 }
 
 pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputFile, PublishError> {
