@@ -57,7 +57,7 @@ mod signals {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
@@ -81,11 +81,11 @@ mod signals {
 
         /// The first signal sets the flag, and a later one, finding it set, ends the process.
         fn register(&self) -> std::io::Result<Signals> {
-            for signal in [SIGINT, SIGTERM] {
+            for signal in [SIGHUP, SIGINT, SIGTERM] {
                 flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.begun))?;
                 flag::register(signal, Arc::clone(&self.begun))?;
             }
-            Signals::new([SIGINT, SIGTERM])
+            Signals::new([SIGHUP, SIGINT, SIGTERM])
         }
 
         fn end(&self, signal: i32) -> ! {

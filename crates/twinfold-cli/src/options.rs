@@ -137,10 +137,11 @@ pub(crate) struct Settings {
     )]
     pub(crate) threshold: Option<String>,
 
-    /// Refuse pairs that differ in a number, however similar they are [default: false]
+    /// Refuse pairs that do not have the same numbers, however similar they are [default: false]
     ///
     /// Keeps records of one template apart, such as roads or invoices. A token with a digit in it
-    /// is a number. The refused pairs are counted as long as looking at them fits --max-pairs and
+    /// is a number; 1.5 is two, 1 and 5. Their order and repeats do not count: a day and a month
+    /// that change places are the same numbers. The refused pairs are counted as long as looking at them fits --max-pairs and
     /// every edge is listed; beyond, they are passed over unseen, and the summary says so.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Text")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -63,14 +63,12 @@ pub(crate) const LOSSLESS_LACKS: [&str; 7] = [
 ];
 
 /// The candidate generator that is meant where none is named: the one whose settings are given.
-fn candidates_of(user: &toml::Table) -> &'static str {
+fn candidates_of(user: &toml::Table) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| user.contains_key(*key));
     if has(&LSH_ONLY) {
-        "lsh"
-    } else if has(&BLOCKING_ONLY) {
-        "blocking"
+        Some("lsh")
     } else {
-        "lossless"
+        has(&BLOCKING_ONLY).then_some("blocking")
     }
 }
 
@@ -85,9 +83,10 @@ pub(crate) fn resolve(written: Settings, file: Option<&Path>) -> Result<Resolved
 
 /// Resolves the command line over the settings of a file.
 pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, Fault> {
+    let written = table(&written)?;
     let mut user = file;
-    for (key, value) in table(&written)? {
-        user.insert(key, value);
+    for (key, value) in &written {
+        user.insert(key.clone(), value.clone());
     }
     let preset = match user.get("preset").and_then(|value| value.as_str()) {
         None => Settings::default(),
@@ -99,12 +98,19 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
         }
     };
     let mut settings = table(&preset)?;
-    let candidates = user
-        .get("candidates")
-        .or(settings.get("candidates"))
-        .and_then(|value| value.as_str())
-        .unwrap_or_else(|| candidates_of(&user))
-        .to_owned();
+    let named = |table: &toml::Table| {
+        let name = table.get("candidates")?.as_str()?;
+        Some(name.to_owned())
+    };
+    let meant = |table: &toml::Table| candidates_of(table).map(str::to_owned);
+    // The command line goes over the file, and over all of it where it chooses another generator.
+    let on_command_line = named(&written).or_else(|| meant(&written));
+    let candidates = on_command_line
+        .clone()
+        .or_else(|| named(&user))
+        .or_else(|| named(&settings))
+        .or_else(|| meant(&user))
+        .unwrap_or_else(|| "lossless".into());
     let foreign: &[&str] = match candidates.as_str() {
         "lossless" => &LOSSLESS_LACKS,
         "lsh" => &BLOCKING_ONLY,
@@ -116,12 +122,13 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
         }
     };
     for &key in foreign {
-        if user.contains_key(key) {
+        if written.contains_key(key) || on_command_line.is_none() && user.contains_key(key) {
             return Err(
                 Fault::new(format!("{key} has no meaning with candidates {candidates}"))
                     .hint(format!("leave out {key}, or choose another --candidates")),
             );
         }
+        user.remove(key);
         settings.remove(key);
     }
     settings.insert("candidates".into(), candidates.into());

@@ -290,9 +290,13 @@ impl Summary<'_> {
     fn write_recall(&self, text: &mut String) -> std::fmt::Result {
         match &self.guarantee {
             Guarantee::Lossless => {
+                let all = match self.edges_listed {
+                    "spanning" => "is looked at, unless it is connected already",
+                    _ => "is looked at",
+                };
                 writeln!(
                     text,
-                    "recall       100%: every pair at or above {} is looked at ({})",
+                    "recall       100%: every pair at or above {} {all} ({})",
                     self.threshold, self.generator
                 )
             }

@@ -28,10 +28,6 @@ fn a_setting_without_a_meaning_is_refused() {
             "block-by has no meaning with candidates lsh",
         ),
         (
-            &["--block-by", "length", "--preset", "tutorial"],
-            "block-by has no meaning with candidates lsh",
-        ),
-        (
             &["--bands", "9", "--candidates", "lossless"],
             "bands has no meaning with candidates lossless",
         ),
@@ -39,7 +35,17 @@ fn a_setting_without_a_meaning_is_refused() {
             &["--candidates", "blocking", "--seed", "1"],
             "seed has no meaning with candidates blocking",
         ),
-        (&["--config", &file, "--bands", "8"], "bands has no meaning"),
+        (
+            &[
+                "--config",
+                &file,
+                "--candidates",
+                "lossless",
+                "--bands",
+                "8",
+            ],
+            "bands has no meaning",
+        ),
         (
             &["--target-recall", "0.9", "--bands", "8"],
             "target-recall chooses bands itself",
@@ -62,6 +68,31 @@ fn a_setting_without_a_meaning_is_refused() {
             .run(&[&documents], "never", arguments)
             .fault_with(&[said]);
         twinfold(&[&["config"], arguments].concat()).fault_with(&[said]);
+    }
+}
+
+/// The command line goes over the file, and over all of its generator where it chooses another.
+#[test]
+fn another_generator_on_the_command_line_takes_the_place_of_the_file_s() {
+    let bench = Bench::new();
+    for first in ["lossless", "lsh", "blocking"] {
+        let written = twinfold(&["config", "--candidates", first]).success();
+        let file = bench.write("full.toml", &written);
+        for (arguments, chosen) in [
+            (vec!["--candidates", "lossless"], "lossless"),
+            (vec!["--candidates", "lsh"], "lsh"),
+            (vec!["--candidates", "blocking"], "blocking"),
+            (vec!["--bands", "4"], "lsh"),
+            (vec!["--block-by", "length"], "blocking"),
+            (vec!["--threshold", "0.8"], first),
+        ] {
+            let settings = config(&[&["--config", &file], &arguments[..]].concat());
+            assert_eq!(
+                settings["candidates"].as_str(),
+                Some(chosen),
+                "{arguments:?}"
+            );
+        }
     }
 }
 

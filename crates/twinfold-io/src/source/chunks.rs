@@ -482,7 +482,9 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, window: u64, end: 
                     feeds += memchr_iter(b'\n', new).count() as u64;
                     returns += memchr_iter(b'\r', new).count() as u64;
                     if (if feeds > 0 { feeds } else { returns }) >= window {
-                        if alike(&bytes[..at], dialect, fields, window) {
+                        let begun = &bytes[..at];
+                        let wrong = csv::count_fields(begun, dialect) > fields;
+                        if alike(begun, dialect, fields, window, wrong) {
                             return stray(bytes, StrayKind::Alike, open, at, end);
                         }
                         suspect = None;
@@ -492,7 +494,15 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, window: u64, end: 
         }
     };
     match (spanning, suspect) {
-        (Some(open), Some(fields)) if alike(&bytes[..record], dialect, fields, window) => {
+        (Some(open), Some(fields))
+            if alike(
+                &bytes[..record],
+                dialect,
+                fields,
+                window,
+                csv::count_fields(&bytes[..record], dialect) != fields,
+            ) =>
+        {
             stray(bytes, StrayKind::Alike, open, record, end)
         }
         _ => Cut::Record(Record {
@@ -565,10 +575,11 @@ use tests::looked;
 /// Whether the lines of a record that spans several look like records of their own: at least nine in
 /// ten of the first `window` have as many fields as the header if quotes are plain characters.
 ///
-/// Where the record itself has another number of fields, it is no use anyway. Where it has the right
-/// number, that may be chance: a text of two lines with a comma in each is nothing to wonder at, a tab
-/// is. So where prose has the delimiter, it must be eight lines at least.
-fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64) -> bool {
+/// If the record itself has a `wrong` number of fields, it is no use anyway. If it has the right one,
+/// that may be chance, and what its lines look like, too: two lines of a text with a comma in each are
+/// nothing to wonder at, two with a tab or a bar are. So where prose has the delimiter, it must be eight
+/// lines with two or more of it each, or a `window` of lines with one.
+fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64, wrong: bool) -> bool {
     // In a file of one column every line looks like a record.
     if fields < 2 {
         return false;
@@ -585,8 +596,12 @@ fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64) -> bool {
         }
     }
     let rare = dialect.delimiter == b'|' || dialect.delimiter.is_ascii_control();
-    let least = if rare { 2 } else { 8 };
-    lines >= least || csv::count_fields(record, dialect) != fields
+    let least = match fields {
+        _ if rare => 2,
+        2 => window,
+        _ => 8,
+    };
+    wrong || lines >= least
 }
 
 /// The lines that a CSV record takes, blank lines before it being records of their own.
@@ -704,7 +719,7 @@ mod tests {
             let limit = bytes.len().min(start + longest);
             let over = limit < bytes.len();
             let (mut at, mut first, mut found, mut stray) = (start, None, 1, None);
-            let alike = |columns: &[usize], fields: Option<usize>, found: Option<usize>| {
+            let alike = |columns: &[usize], fields: Option<usize>, wrong: bool| {
                 let same = columns
                     .iter()
                     .filter(|&&count| Some(count) == fields)
@@ -713,8 +728,13 @@ mod tests {
                 dialect.quotes == Quotes::Auto
                     && fields.is_some_and(|fields| fields > 1)
                     && same * 10 >= columns.len() * 9
-                    && (found.is_some_and(|found| Some(found) != fields)
-                        || columns.len() >= if rare { 2 } else { 8 })
+                    && (wrong
+                        || columns.len() as u64
+                            >= match fields {
+                                _ if rare => 2,
+                                Some(2) => window,
+                                _ => 8,
+                            })
             };
             let mut decided = false;
             // One field after the other.
@@ -752,7 +772,7 @@ mod tests {
                     let (ends, mut columns) = columns(&bytes[start..at]);
                     if let (Some(open), false, true) = (first, decided, ends >= window) {
                         columns.truncate(window as usize);
-                        if alike(&columns, fields, None) {
+                        if alike(&columns, fields, Some(found) > fields) {
                             stray = Some((StrayKind::Alike, open, at));
                             break 'record 0;
                         }
@@ -773,7 +793,11 @@ mod tests {
                 break at + line_end(at);
             };
             if let (None, Some(open), false) = (stray, first, decided)
-                && alike(&columns(&bytes[start..end]).1, fields, Some(found))
+                && alike(
+                    &columns(&bytes[start..end]).1,
+                    fields,
+                    Some(found) != fields,
+                )
             {
                 stray = Some((StrayKind::Alike, open, end));
             }
