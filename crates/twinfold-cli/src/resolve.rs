@@ -131,7 +131,7 @@ pub(crate) fn layered(file: toml::Table, written: Settings) -> Result<Resolved, 
         user.remove(key);
         settings.remove(key);
     }
-    settings.insert("candidates".into(), candidates.into());
+    user.insert("candidates".into(), candidates.into());
     if user.contains_key("target-recall") {
         for key in ["bands", "rows"] {
             if user.contains_key(key) {
