@@ -100,7 +100,8 @@ def main():
     path = chosen.input or corpus()
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {chosen.repeat} runs in turn")
     tools = [
-        ("twinfold, default (8 x 8)", lambda: run_twinfold([], path)),
+        ("twinfold, default (lossless)", lambda: run_twinfold([], path)),
+        ("twinfold, --candidates lsh (8x8)", lambda: run_twinfold(["--candidates", "lsh"], path)),
         ("twinfold, --target-recall 0.99", lambda: run_twinfold(["--target-recall", "0.99"], path)),
     ] + [(peer, lambda peer=peer: run_peer(peer, path)) for peer in peers]
     times = {name: [] for name, _ in tools}
