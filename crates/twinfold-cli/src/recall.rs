@@ -3,8 +3,6 @@
 //! The documents are read once and held; the truth and then each setting fingerprint them anew, so
 //! that each has times of its own. Two outcomes are held at a time, the truth and the setting's.
 
-use std::io::Write as _;
-
 use twinfold::config::{BlockKey, Candidates, Config, EdgeListing};
 use twinfold::pipeline::{self, Options};
 use twinfold::recall::{Measured, Selection, bootstrap, measure, sample};
@@ -22,7 +20,7 @@ use crate::fault::Fault;
 use crate::interrupt::Interrupts;
 use crate::progress::{Progress, Unit};
 use crate::report::Printed;
-use crate::run::{PROGRAM, Workplace};
+use crate::run::{PROGRAM, Workplace, print_summary};
 use crate::words::percent;
 
 /// The setting of the truth.
@@ -103,14 +101,14 @@ pub(crate) fn run(measurement: &Measurement, interrupts: &Interrupts) -> Result<
     let entry = manifest.write(&folder)?;
     files.push(entry);
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-    let out = folder.path().display().to_string();
+    let out = folder.path().to_owned();
     folder.commit(&names)?;
 
     let printed = Printed {
         report: &report,
         input_notes: &manifest.notes,
         environment: &manifest.environment,
-        out,
+        out: out.display().to_string(),
         files: &files,
     };
     let text = match (resolved.json, resolved.quiet) {
@@ -118,9 +116,7 @@ pub(crate) fn run(measurement: &Measurement, interrupts: &Interrupts) -> Result<
         (false, true) => return Ok(()),
         (false, false) => printed.text(crate::text_table::width()),
     };
-    // The results are safe: a reader that has gone away is no fault.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    print_summary(&text, &out)
 }
 
 /// A column to block by that is not there is told before the dear part.

@@ -1,6 +1,6 @@
 //! `twinfold run`: files in, published relations out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use twinfold::DocId;
@@ -202,8 +202,13 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
         (false, true) => return Ok(()),
         (false, false) => summary.text(),
     };
-    // The results are safe, but whoever reads only the summary must not take its loss for success.
-    print(&text).map_err(|fault| {
+    print_summary(&text, &out)
+}
+
+/// Prints what was found, once it is in the output folder: whoever reads only the summary must not
+/// take its loss for success.
+pub(crate) fn print_summary(text: &str, out: &Path) -> Result<(), Fault> {
+    print(text).map_err(|fault| {
         fault.hint(format!(
             "the results in {} are complete; the manifest holds what the summary says",
             out.display()

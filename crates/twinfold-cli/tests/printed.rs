@@ -212,7 +212,10 @@ fn a_standard_output_that_cannot_be_written_is_a_failure() {
     bench.run(&[&documents], "whole", &["--quiet"]).success();
     let whole = bench.name("whole");
     let run = ["run", &documents, "--out", &out, "--overwrite"];
+    let recall = ["recall", &documents, "--out", &out, "--overwrite"];
     for arguments in [
+        [&recall[..], &["--json", "--quiet"]].concat(),
+        recall.to_vec(),
         [&run[..], &["--json", "--quiet"]].concat(),
         [&run[..], &["--json"]].concat(),
         run.to_vec(),

@@ -7,14 +7,12 @@
 
 mod ascii;
 mod intersect;
-mod memory;
 mod minhash;
 mod parity;
 mod xxh3;
 
 pub use ascii::{append_collapsed, append_words, lead_bytes};
 pub use intersect::{intersection_at_least, intersection_size};
-pub use memory::prefer_huge_pages;
 pub use minhash::{minhash, minhash_instructions, serial as minhash_serial};
 pub use parity::{Parity, parity, parity_distance};
 pub use xxh3::{append_window_hashes, xxh3_64};

@@ -79,8 +79,8 @@ pub struct FingerprintBatch {
     pub(crate) hashes: Vec<u64>,
     /// How often each shingle of `hashes` was met, where that was counted.
     pub(crate) counts: Vec<u8>,
-    /// The shingles as the texts have them, where sets and digests are not made yet; while there are
-    /// any, `set_ends` counts them. [`Self::settle`] makes the sets.
+    /// The shingles as the texts have them, where [`Self::settle`] has still to make sets of them:
+    /// until then there are no `set_ends`, `hashes` and `digests`.
     pub(crate) raw: Option<Raw>,
     /// An order-free digest of each set, to group equal ones by.
     pub(crate) digests: Vec<[u64; 2]>,
@@ -130,7 +130,6 @@ impl FingerprintBatch {
         let raw = self.raw.get_or_insert_default();
         raw.waiting.extend_from_slice(shingles);
         raw.end_row(shingles.len());
-        self.set_ends.push(0);
     }
 
     /// Makes sets of raw shingles that have been counted. Those of rows that `is_alone` says so of,
@@ -272,7 +271,6 @@ impl Fingerprinter {
             let before = raw.waiting.len();
             append_shingle_hashes(&self.normalised, self.shingle_size, &mut raw.waiting);
             raw.end_row(raw.waiting.len() - before);
-            batch.set_ends.push(0);
             self.push_keys(tokens, batch);
             return;
         }
@@ -353,10 +351,10 @@ impl Fingerprinter {
         batch.origins.push(origin);
         batch.token_counts.push(tokens);
         batch.normalised_bytes.push(bytes);
-        batch.set_ends.push(batch.hashes.len());
         if self.raw {
             batch.raw.get_or_insert_default().end_row(0);
         } else {
+            batch.set_ends.push(batch.hashes.len());
             batch.digests.push([0; 2]);
         }
         if let Some(sketch) = &self.sketch {

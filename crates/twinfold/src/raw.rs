@@ -12,7 +12,6 @@
 //! anything.
 
 use rayon::prelude::*;
-use twinfold_kernels::prefer_huge_pages;
 
 /// The leading bits by which shingles are gathered.
 const PART_BITS: u32 = 9;
@@ -214,7 +213,6 @@ pub(crate) fn count<'a>(blocks: impl Iterator<Item = &'a mut Block>) {
             let cell = |hash: u64| (hash << PART_BITS >> (64 - bits)) as usize;
             table.clear();
             table.resize(1 << bits, 0);
-            prefer_huge_pages(table);
             for run in &runs {
                 for &hash in &**run {
                     let count = &mut table[cell(hash)];

@@ -483,7 +483,7 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, window: u64, end: 
                     returns += memchr_iter(b'\r', new).count() as u64;
                     if (if feeds > 0 { feeds } else { returns }) >= window {
                         let begun = &bytes[..at];
-                        let wrong = csv::count_fields(begun, dialect) > fields;
+                        let wrong = || csv::count_fields(begun, dialect) > fields;
                         if alike(begun, dialect, fields, window, wrong) {
                             return stray(bytes, StrayKind::Alike, open, at, end);
                         }
@@ -495,13 +495,9 @@ fn cut(bytes: &[u8], dialect: Dialect, fields: Option<usize>, window: u64, end: 
     };
     match (spanning, suspect) {
         (Some(open), Some(fields))
-            if alike(
-                &bytes[..record],
-                dialect,
-                fields,
-                window,
-                csv::count_fields(&bytes[..record], dialect) != fields,
-            ) =>
+            if alike(&bytes[..record], dialect, fields, window, || {
+                csv::count_fields(&bytes[..record], dialect) != fields
+            }) =>
         {
             stray(bytes, StrayKind::Alike, open, record, end)
         }
@@ -579,7 +575,13 @@ use tests::looked;
 /// that may be chance, and what its lines look like, too: two lines of a text with a comma in each are
 /// nothing to wonder at, two with a tab or a bar are. So where prose has the delimiter, it must be eight
 /// lines with two or more of it each, or a `window` of lines with one.
-fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64, wrong: bool) -> bool {
+fn alike(
+    record: &[u8],
+    dialect: Dialect,
+    fields: usize,
+    window: u64,
+    wrong: impl FnOnce() -> bool,
+) -> bool {
     // In a file of one column every line looks like a record.
     if fields < 2 {
         return false;
@@ -601,7 +603,7 @@ fn alike(record: &[u8], dialect: Dialect, fields: usize, window: u64, wrong: boo
         2 => window,
         _ => 8,
     };
-    wrong || lines >= least
+    lines >= least || wrong()
 }
 
 /// The lines that a CSV record takes, blank lines before it being records of their own.

@@ -13,10 +13,10 @@
 //! `ceil(2t / (1 + t) l)`, so the index holds even fewer. All bounds are integers.
 //!
 //! The order is (approximate frequency, hash), rarest first, so that prefixes hold what few sets
-//! have. The frequency comes from a table of saturating counters indexed by leading hash bits; a
-//! collision makes the order less sharp, never wrong. A shingle that only one set has needs no
-//! posting, though it counts in the prefix: it comes first in the order, so a set whose prefix is
-//! made of such shingles has no partner at all, and costs nothing but the counting.
+//! have. The frequency is that which [`ShingleSets`] counted while it grouped the fingerprints (where
+//! they were made for another generator there is none, and the order is that of the hashes alone); a
+//! count that is too high makes the order less sharp, never wrong. A shingle that only one set has
+//! needs no posting, though it counts in the prefix: it comes first in the order.
 //!
 //! Order and identity are one 64-bit key, six bits of frequency above 58 bits of hash. Two shingles
 //! may share a key; sets are then multisets of keys, for which the argument holds word by word.
@@ -27,7 +27,7 @@
 //!
 //! What a probe meets is filtered by length, then by position: at the first shared element of the
 //! order, which is the first that a walk along the order meets, one plus the shorter rest bounds the
-//! overlap. Then the sets are merged, with an early end. A pair is looked at once, however many
+//! overlap. Then the verifier scores it. A pair is looked at once, however many
 //! elements the prefixes share.
 //!
 //! Sources: S. Chaudhuri, V. Ganti, R. Kaushik, "A primitive operator for similarity joins in data
@@ -169,13 +169,12 @@ impl LosslessGenerator {
             let last = self.lengths.partition_point(|&length| {
                 self.threshold.least_overlap(length as usize) <= longest
             });
-            let index = Index::new(prefixes, numbers, first..end);
+            let index = Index::new(prefixes, numbers, first..end, &weights);
             let (block, slots) = index.meet(first..last as u32, &weights);
             total += slots;
             all.slots.shared_keys += index.lists;
-            let fullest = index.fullest(&weights);
-            if fullest > largest.1 {
-                largest = ("a common shingle", fullest);
+            if index.fullest > largest.1 {
+                largest = ("a common shingle", index.fullest);
             }
             all.slots.work += block
                 .hits
@@ -351,6 +350,8 @@ struct Index<'a> {
     entries: Vec<Entry>,
     /// The number of keys.
     lists: u64,
+    /// The documents that the fullest list holds.
+    fullest: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -373,6 +374,7 @@ impl<'a> Index<'a> {
         prefixes: &'a Prefixes,
         numbers: Option<&'a [u64]>,
         block: std::ops::Range<u32>,
+        weights: &[u64],
     ) -> Self {
         /// The leading bits by which entries are parted, so that each part fits in a cache.
         const PARTS: u32 = 8;
@@ -410,13 +412,18 @@ impl<'a> Index<'a> {
             parts.push(now);
             rest = later;
         }
-        let lists = parts
+        let documents = |list: &[Entry]| list.iter().map(|entry| weights[entry.set as usize]).sum();
+        let (lists, fullest) = parts
             .into_par_iter()
             .map(|part| {
                 part.sort_unstable_by_key(|entry| (entry.turned, entry.set));
-                part.chunk_by(|a, b| a.turned == b.turned).count() as u64
+                part.chunk_by(|a, b| a.turned == b.turned)
+                    .map(documents)
+                    .fold((0, 0), |(lists, fullest), list| {
+                        (lists + 1, u64::max(fullest, list))
+                    })
             })
-            .sum();
+            .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1.max(b.1)));
         let bits = parted.len().max(1).next_power_of_two().ilog2().clamp(1, 30);
         let shift = 64 - bits;
         let mut starts = vec![0u32; (1 << bits) + 1];
@@ -433,14 +440,8 @@ impl<'a> Index<'a> {
             starts,
             entries: parted,
             lists,
+            fullest,
         }
-    }
-
-    /// The documents that the fullest list holds.
-    fn fullest(&self, weights: &[u64]) -> u64 {
-        let documents = |list: &[Entry]| list.iter().map(|entry| weights[entry.set as usize]).sum();
-        let lists = self.entries.chunk_by(|a, b| a.turned == b.turned);
-        lists.map(documents).max().unwrap_or(0)
     }
 
     /// Where the entries of a key begin, and how many of them are of sets before `set`.
