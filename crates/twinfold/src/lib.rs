@@ -44,6 +44,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
+pub mod store;
 pub mod tally;
 pub mod text;
 pub mod threshold;
@@ -54,6 +55,7 @@ pub use error::Error;
 pub use outcome::Outcome;
 pub use pipeline::deduplicate;
 pub use represent::KeepRule;
+pub use store::{MemoryStorage, Room, Storage, Store};
 pub use threshold::Threshold;
 
 /// The instruction set that each kernel uses on this machine. Results do not depend on it.
