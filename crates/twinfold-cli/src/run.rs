@@ -102,6 +102,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
         );
         let options = Options {
             list_rejected: resolved.publish.contains(Relation::ScoredPairs),
+            ..Options::default()
         };
         pipeline::run(&resolved.config, &documents, sets, options, &*progress)
     })?;

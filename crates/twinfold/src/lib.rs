@@ -36,6 +36,7 @@ pub mod graph;
 pub mod labels;
 mod numeric;
 pub mod outcome;
+pub mod pairs;
 pub mod pipeline;
 mod raw;
 pub mod recall;
