@@ -23,6 +23,7 @@ use crate::exact::{ExactKey, exact_text};
 use crate::raw::{self, Block, Counts, Sets};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
 use crate::sort::sort_distinct;
+use crate::state::{Reader, Writer};
 use crate::store::{Storage, Store, Values};
 use crate::text::{
     NormalisedText, Tokenizer, append_shingle_hashes, number_keys, shingle_hash, shingles,
@@ -39,6 +40,13 @@ pub(crate) enum Origin {
     Copy,
     /// It had a set, which can have no partner, and was let go.
     Alone,
+}
+
+impl Origin {
+    fn from_byte(byte: u8) -> Option<Self> {
+        let all = [Self::Empty, Self::Own, Self::Copy, Self::Alone];
+        all.into_iter().find(|&origin| origin as u8 == byte)
+    }
 }
 
 /// The exact keys that any thread has seen, in shards so that threads seldom wait.
@@ -154,6 +162,79 @@ impl FingerprintBatch {
         self.signatures.spill(&stores.signatures);
     }
 
+    /// What [`Self::load`] makes the batch of again, beside what is in the stores. The batch must have
+    /// been spilled.
+    pub fn save(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let flags = |values: &[bool]| values.iter().map(|&v| u8::from(v)).collect::<Vec<_>>();
+        writer.column(&self.exact);
+        writer.column(&self.origins.iter().map(|&o| o as u8).collect::<Vec<_>>());
+        writer.column(&flags(&self.stable));
+        writer.column(&self.token_counts);
+        writer.column(&self.normalised_bytes);
+        writer.column(
+            &self
+                .set_ends
+                .iter()
+                .map(|&end| end as u64)
+                .collect::<Vec<_>>(),
+        );
+        writer.stored(&self.hashes);
+        writer.stored(&self.counts);
+        match &self.raw {
+            None => writer.number(u64::MAX),
+            Some(raw) => {
+                writer.number(raw.blocks.len() as u64);
+                raw.blocks.iter().for_each(|block| block.save(&mut writer));
+            }
+        }
+        writer.column(&self.digests);
+        writer.column(&self.parities);
+        writer.stored(&self.signatures);
+        writer.column(&self.bands);
+        writer.column(&self.prefix_keys);
+        writer.column(&self.number_keys);
+        writer.bytes()
+    }
+
+    /// The batch that [`Self::save`] made these bytes of; none if it did not.
+    pub fn load(bytes: &[u8], stores: &FingerprintStores) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        Some(Self {
+            exact: reader.column()?,
+            origins: reader
+                .column()?
+                .into_iter()
+                .map(Origin::from_byte)
+                .collect::<Option<_>>()?,
+            stable: reader.column::<u8>()?.into_iter().map(|v| v != 0).collect(),
+            token_counts: reader.column()?,
+            normalised_bytes: reader.column()?,
+            set_ends: reader
+                .column::<u64>()?
+                .into_iter()
+                .map(|end| usize::try_from(end).ok())
+                .collect::<Option<_>>()?,
+            hashes: reader.stored(&stores.sets)?,
+            counts: reader.stored(&stores.counts)?,
+            raw: match reader.number()? {
+                u64::MAX => None,
+                blocks => Some(Raw {
+                    blocks: (0..blocks)
+                        .map(|_| Block::load(&mut reader, &stores.raw))
+                        .collect::<Option<_>>()?,
+                    ..Raw::default()
+                }),
+            },
+            digests: reader.column()?,
+            parities: reader.column()?,
+            signatures: reader.stored(&stores.signatures)?,
+            bands: reader.column()?,
+            prefix_keys: reader.column()?,
+            number_keys: reader.column()?,
+        })
+    }
+
     /// Whether it was spilled.
     pub(crate) fn is_spilled(&self) -> bool {
         match &self.raw {
@@ -244,12 +325,17 @@ pub struct FingerprintStores {
 impl FingerprintStores {
     /// Empty stores.
     pub fn new(storage: &dyn Storage) -> Self {
+        Self::with(&|name| storage.create(name))
+    }
+
+    /// Stores that `store` finds by their names.
+    pub fn with(store: &dyn Fn(&str) -> Arc<dyn Store>) -> Self {
         Self {
-            raw: storage.create("shingles"),
-            raw_counts: storage.create("shingle_counts"),
-            sets: storage.create("sets"),
-            counts: storage.create("set_counts"),
-            signatures: storage.create("signatures"),
+            raw: store("shingles"),
+            raw_counts: store("shingle_counts"),
+            sets: store("sets"),
+            counts: store("set_counts"),
+            signatures: store("signatures"),
         }
     }
 }

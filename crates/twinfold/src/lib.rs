@@ -45,6 +45,7 @@ pub mod score;
 pub mod sets;
 pub mod sketch;
 mod sort;
+mod state;
 pub mod store;
 pub mod tally;
 pub mod text;

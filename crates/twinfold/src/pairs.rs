@@ -8,7 +8,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::score::ScoredPair;
+use crate::state::{Reader, Writer};
 use crate::store::{Room, Sorter, Store, Values};
+
+/// The names of stores.
+const PAIRS: &str = "pairs";
+const REJECTED: &str = "rejected_pairs";
 
 /// What a join has found so far.
 #[derive(Debug)]
@@ -29,11 +34,11 @@ impl Found {
             None => Sorter::in_memory(),
             Some(store) => Sorter::bounded(store, room.bytes / 8),
         };
-        let accepted = room.store_if(bytes, SHARE, "pairs");
+        let accepted = room.stage_store_if(bytes, SHARE, PAIRS);
         Self {
             both_ways: accepted.is_some(),
             accepted: sorter(accepted),
-            rejected: sorter(room.store_if(bytes, SHARE, "rejected_pairs")),
+            rejected: sorter(room.stage_store_if(bytes, SHARE, REJECTED)),
         }
     }
 
@@ -56,6 +61,27 @@ impl Found {
         };
         (accepted, RejectedPairs(self.rejected.finish()))
     }
+}
+
+/// Writes pairs that are in stores.
+pub(crate) fn save(accepted: &AcceptedPairs, rejected: &RejectedPairs, writer: &mut Writer) {
+    let starts: Vec<u64> = accepted.starts.iter().map(|&start| start as u64).collect();
+    writer.column(&starts);
+    writer.stored(&accepted.directed);
+    writer.stored(&rejected.0);
+}
+
+/// The pairs of [`save`].
+pub(crate) fn load(
+    reader: &mut Reader<'_>,
+    open: &dyn Fn(&str) -> Arc<dyn Store>,
+) -> Option<(AcceptedPairs, RejectedPairs)> {
+    let starts: Vec<u64> = reader.column()?;
+    let accepted = AcceptedPairs {
+        starts: starts.into_iter().map(|start| start as usize).collect(),
+        directed: reader.stored(&open(PAIRS))?,
+    };
+    Some((accepted, RejectedPairs(reader.stored(&open(REJECTED))?)))
 }
 
 /// The same pair as its other class sees it.
@@ -199,7 +225,11 @@ mod tests {
                 .collect();
             let expected = pairs.clone();
             pairs.reverse();
-            let bounded = Room { bytes: 16, storage: Some(Arc::new(MemoryStorage)) };
+            let bounded = Room {
+                bytes: 16,
+                storage: Some(Arc::new(MemoryStorage)),
+                ..Room::default()
+            };
             for room in [Room::default(), bounded] {
                 let found = Found::new(pairs.len() as u64, &room);
                 for part in pairs.chunks(7) {

@@ -12,8 +12,9 @@
 
 use rayon::prelude::*;
 
-use crate::candidates::{self, CandidateGenerator, JoinEdges, JoinRequest, Slots};
-use crate::config::{Config, EdgeListing, Linkage};
+use crate::candidates::lossless::LosslessGenerator;
+use crate::candidates::{self, CandidateGenerator, JoinEdges, JoinRequest, Joined, Slots};
+use crate::config::{Candidates, Config, EdgeListing, Linkage};
 use crate::document::{Corpus, DocId, Documents};
 use crate::edges::{self, ExactPairs};
 use crate::error::Error;
@@ -22,12 +23,14 @@ use crate::graph::{self, Groups, UnionFind};
 use crate::labels::Labels;
 use crate::numeric;
 use crate::outcome::{Found, Kept, Outcome};
-use crate::pairs::{self, AcceptedPairs};
+use crate::pairs::{self, AcceptedPairs, RejectedPairs};
 use crate::recall;
 use crate::represent::KeepOrder;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
-use crate::store::Room;
+use crate::state::{Reader, Writer};
+use crate::store::{Checkpoint, Room};
+use crate::threshold::Threshold;
 
 /// A stage of the run, for progress displays and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -148,7 +151,19 @@ pub fn run(
     let keep_order = config.keep.order(documents, &sets)?;
 
     observer.begin(Stage::Memberships, None);
-    let generator = candidates::generator(config, &sets, documents, &room)?;
+    let earlier = match &room.checkpoint {
+        Some(checkpoint) => checkpoint
+            .kept(Stage::Join)
+            .map(|state| Earlier::load(&state, &**checkpoint).ok_or(Error::Storage))
+            .transpose()?,
+        None => None,
+    };
+    let generator = match &earlier {
+        Some(earlier) if config.candidates == Candidates::Lossless => {
+            Box::new(earlier.lossless(config.threshold))
+        }
+        _ => candidates::generator(config, &sets, documents, &room)?,
+    };
     check()?;
     let plan = Plan::new(config, &sets, &*generator)?;
 
@@ -156,25 +171,35 @@ pub fn run(
     let domains = Labels::new(documents, "domain");
     let exact = ExactPairs::across_classes(&sets, plan.listing);
     let verifier = Verifier::new(&sets, config.threshold);
-    let mut connected = UnionFind::new(sets.classes());
-    for &(a, b) in exact.class_pairs() {
-        connected.union(a, b);
-    }
-    let found = pairs::Found::new(plan.slots.work, &room);
-    let mut joined = generator.join(&JoinRequest {
-        verifier,
-        sets: &sets,
-        edges: plan.join,
-        list_rejected: options.list_rejected,
-        count_refused: plan.count_refused,
-        connected: &connected,
-        domains: domains.as_ref().map(Labels::numbers),
-        found: Some(&found),
-        progress: &|slots| observer.advance(slots),
-    });
-    found.take(&mut joined.accepted, &mut joined.rejected);
-    let (accepted, rejected) = found.finish(sets.classes());
-    check()?;
+    let (joined, accepted, rejected) = match earlier {
+        Some(earlier) => (earlier.joined, earlier.accepted, earlier.rejected),
+        None => {
+            let mut connected = UnionFind::new(sets.classes());
+            for &(a, b) in exact.class_pairs() {
+                connected.union(a, b);
+            }
+            let found = pairs::Found::new(plan.slots.work, &room);
+            let mut joined = generator.join(&JoinRequest {
+                verifier,
+                sets: &sets,
+                edges: plan.join,
+                list_rejected: options.list_rejected,
+                count_refused: plan.count_refused,
+                connected: &connected,
+                domains: domains.as_ref().map(Labels::numbers),
+                found: Some(&found),
+                progress: &|slots| observer.advance(slots),
+            });
+            found.take(&mut joined.accepted, &mut joined.rejected);
+            let (accepted, rejected) = found.finish(sets.classes());
+            check()?;
+            if let Some(checkpoint) = &room.checkpoint {
+                let state = save_join(&*generator, &joined, &accepted, &rejected);
+                checkpoint.keep(Stage::Join, state);
+            }
+            (joined, accepted, rejected)
+        }
+    };
     let exact = exact.without(&accepted, &sets);
 
     observer.begin(Stage::Cluster, None);
@@ -215,6 +240,52 @@ pub fn run(
     });
     check()?;
     Ok(outcome)
+}
+
+/// What a join of an earlier process found.
+struct Earlier {
+    slots: Slots,
+    of_equal_numbers: Slots,
+    joined: Joined,
+    accepted: AcceptedPairs,
+    rejected: RejectedPairs,
+}
+
+fn save_join(
+    generator: &dyn CandidateGenerator,
+    joined: &Joined,
+    accepted: &AcceptedPairs,
+    rejected: &RejectedPairs,
+) -> Vec<u8> {
+    let mut writer = Writer::default();
+    generator.slots().save(&mut writer);
+    generator.slots_of_equal_numbers().save(&mut writer);
+    joined.save(&mut writer);
+    pairs::save(accepted, rejected, &mut writer);
+    writer.bytes()
+}
+
+impl Earlier {
+    fn load(state: &[u8], checkpoint: &dyn Checkpoint) -> Option<Self> {
+        let mut reader = Reader(state);
+        let slots = Slots::load(&mut reader)?;
+        let of_equal_numbers = Slots::load(&mut reader)?;
+        let joined = Joined::load(&mut reader)?;
+        let (accepted, rejected) = pairs::load(&mut reader, &|name| checkpoint.open(name))?;
+        Some(Self {
+            slots,
+            of_equal_numbers,
+            joined,
+            accepted,
+            rejected,
+        })
+    }
+
+    /// The generator as it was: its counts are all that is asked of it any more.
+    fn lossless(&self, threshold: Threshold) -> LosslessGenerator {
+        let (slots, of_equal) = (self.slots.clone(), self.of_equal_numbers.clone());
+        LosslessGenerator::of_slots(threshold, slots, of_equal)
+    }
 }
 
 /// What will be looked at and listed, by the slots that were counted.

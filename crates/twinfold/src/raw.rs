@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::state::{Reader, Writer};
 use crate::store::{Store, Values};
 
 /// The leading bits by which shingles are gathered.
@@ -110,6 +111,22 @@ impl Block {
         if let Values::Held(held) = &self.rows {
             self.rows = Values::stored(store, held);
         }
+    }
+
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        writer.column(&self.starts);
+        writer.column(&self.lengths);
+        writer.stored(&self.shingles);
+        writer.stored(&self.rows);
+    }
+
+    pub(crate) fn load(reader: &mut Reader<'_>, store: &Arc<dyn Store>) -> Option<Self> {
+        Some(Self {
+            starts: reader.column()?,
+            lengths: reader.column()?,
+            shingles: reader.stored(store)?,
+            rows: reader.stored(store)?,
+        })
     }
 
     /// The shingles of a run of parts.

@@ -13,7 +13,9 @@ use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
 use crate::fingerprint::{FingerprintBatch, FingerprintStores, Origin, Raw};
+use crate::pipeline::Stage;
 use crate::raw;
+use crate::state::{Reader, Writer};
 use crate::store::Room;
 use crate::threshold::Threshold;
 
@@ -62,7 +64,8 @@ impl ShingleSets {
     }
 
     /// As [`ShingleSets::new`], with what memory has no room for in `stores`, if it was put there
-    /// before.
+    /// before. Batches whose shingles have been made sets are handed to the checkpoint of the room, if
+    /// it has one, and may be put in the place of those that they were made of.
     pub fn bounded(
         config: &Config,
         mut batches: Vec<FingerprintBatch>,
@@ -86,17 +89,19 @@ impl ShingleSets {
             .iter()
             .any(|batch| !batch.is_empty() && batch.is_spilled());
         let stores = stores.filter(|_| spilled);
-        for batch in &mut batches {
-            batch.exact = Vec::new();
-            batch.stable = Vec::new();
-            // What one of them holds, all do.
-            if let Some(stores) = stores {
-                batch.spill(stores);
-            }
+        // What one of them holds, all do.
+        if let Some(stores) = stores {
+            batches.iter_mut().for_each(|batch| batch.spill(stores));
         }
         if batches.iter().any(|batch| batch.raw.is_some()) {
             let threshold = config.threshold;
             settle(threshold, &mut batches, stores, &rows, &exact_first, room);
+        }
+        if let Some(checkpoint) = &room.checkpoint
+            && stores.is_some()
+            && !room.failed()
+        {
+            checkpoint.keep(Stage::Group, save(&batches));
         }
         let mut empty = Vec::new();
         let mut token_counts = Vec::with_capacity(documents);
@@ -134,6 +139,8 @@ impl ShingleSets {
             })
             .collect();
         for batch in &mut batches {
+            batch.exact = Vec::new();
+            batch.stable = Vec::new();
             batch.digests = Vec::new();
             batch.parities = Vec::new();
         }
@@ -267,6 +274,24 @@ impl ShingleSets {
             .get(row.row as usize)
             .copied()
     }
+}
+
+fn save(batches: &[FingerprintBatch]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.number(batches.len() as u64);
+    for batch in batches {
+        writer.column(&batch.save());
+    }
+    writer.bytes()
+}
+
+/// The batches that a checkpoint was handed after the stage `group`; none if the bytes are not of
+/// such.
+pub fn load_batches(state: &[u8], stores: &FingerprintStores) -> Option<Vec<FingerprintBatch>> {
+    let mut reader = Reader(state);
+    (0..reader.number()?)
+        .map(|_| FingerprintBatch::load(&reader.column::<u8>()?, stores))
+        .collect()
 }
 
 /// Groups documents with the same exact key: gives copies the fingerprint of the text that they are

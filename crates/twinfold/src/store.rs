@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bytemuck::{AnyBitPattern, NoUninit};
 use rayon::prelude::*;
 
+use crate::pipeline::Stage;
+
 /// Bytes that only grow. Offsets are in bytes.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Appends some bytes, all in one place; returns where they begin.
@@ -45,6 +47,21 @@ pub struct Room {
     pub bytes: u64,
     /// Where the rest goes; without it nothing is bounded.
     pub storage: Option<Arc<dyn Storage>>,
+    /// Whom to hand what a later process can go on from; what it is made of goes to the storage then,
+    /// whatever room there is.
+    pub checkpoint: Option<Arc<dyn Checkpoint>>,
+}
+
+/// Keeps what the last whole stage knows, so that a later process can go on from there.
+pub trait Checkpoint: Send + Sync + fmt::Debug {
+    /// A stage is whole: `state` and the stores that are in use are all that a later process needs.
+    fn keep(&self, stage: Stage, state: Vec<u8>);
+
+    /// What an earlier process handed over after this stage, if that was its last whole one.
+    fn kept(&self, stage: Stage) -> Option<Vec<u8>>;
+
+    /// A store of the earlier process.
+    fn open(&self, name: &str) -> Arc<dyn Store>;
 }
 
 impl Default for Room {
@@ -53,6 +70,7 @@ impl Default for Room {
         Self {
             bytes: u64::MAX,
             storage: None,
+            checkpoint: None,
         }
     }
 }
@@ -69,6 +87,19 @@ impl Room {
     pub(crate) fn store_if(&self, bytes: u64, share: f64, name: &str) -> Option<Arc<dyn Store>> {
         let storage = self.storage.as_ref()?;
         (bytes as f64 > self.bytes as f64 * share).then(|| storage.create(name))
+    }
+
+    /// As [`Room::store_if`], and always where stages are kept.
+    pub(crate) fn stage_store_if(
+        &self,
+        bytes: u64,
+        share: f64,
+        name: &str,
+    ) -> Option<Arc<dyn Store>> {
+        match (&self.checkpoint, &self.storage) {
+            (Some(_), Some(storage)) => Some(storage.create(name)),
+            _ => self.store_if(bytes, share, name),
+        }
     }
 }
 
@@ -234,11 +265,14 @@ impl<T: Plain + Ord> Sorter<T> {
             .taken
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let Some((store, _)) = self.store.filter(|_| !taken.runs.is_empty()) else {
+        let Some((store, _)) = self.store else {
             taken.values.par_sort_unstable();
             return Values::Held(taken.values);
         };
         taken.end_run(&store);
+        if taken.runs.len() == 1 {
+            return taken.runs.remove(0);
+        }
         let total: usize = taken.runs.iter().map(Values::len).sum();
         let window =
             |run: &Values<T>, at: usize| run.get(at..run.len().min(at + WINDOW)).into_owned();

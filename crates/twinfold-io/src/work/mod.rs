@@ -257,7 +257,10 @@ impl WorkFolder {
             };
             let other = match record.program == PROGRAM {
                 true => difference(&record.run),
-                false => Some(format!("{} wrote it, and this is {PROGRAM}", record.program)),
+                false => Some(format!(
+                    "{} wrote it, and this is {PROGRAM}",
+                    record.program
+                )),
             };
             if let Some(difference) = other {
                 return Err(WorkError::OtherRun {
@@ -316,12 +319,12 @@ impl WorkFolder {
         self.add(name, FileStore::open(path, Arc::clone(&self.failure)))
     }
 
-    /// Keeps a stage: all stores that are still in use, and `state`. Does nothing where stages are not
-    /// kept.
+    /// Keeps a stage: all stores that are still in use, but for those named in `without`, and `state`.
+    /// Does nothing where stages are not kept.
     ///
     /// # Errors
     /// If it could not be written.
-    pub fn keep(&self, stage: &str, state: &[u8]) -> Result<(), WorkError> {
+    pub fn keep(&self, stage: &str, state: &[u8], without: &[&str]) -> Result<(), WorkError> {
         if !self.keeps_stages() {
             return Ok(());
         }
@@ -331,9 +334,14 @@ impl WorkFolder {
         };
         let state_path = self.path.join(state_name(stage));
         fs::write(&state_path, state).map_err(fault)?;
+        let wanted = |named: &&Named| {
+            let name = named.file.trim_end_matches(".bin");
+            !without.contains(&name)
+        };
         let live: Vec<(String, Arc<FileStore>)> = self
             .stores()
             .iter()
+            .filter(wanted)
             .filter_map(|named| Some((named.file.clone(), named.store.upgrade()?)))
             .collect();
         let names = live.iter().map(|(name, _)| name.clone());
@@ -351,9 +359,13 @@ impl WorkFolder {
             });
         }
         for named in &*self.stores() {
-            named.kept.store(true, Ordering::Release);
+            let keep = files.iter().any(|file| file.name == named.file);
+            named.kept.store(keep, Ordering::Release);
         }
-        let names = files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+        let names = files
+            .iter()
+            .map(|file| file.name.clone())
+            .collect::<Vec<_>>();
         self.write_record(Some(stage), files)?;
         self.cleanup.lock().stage = Some(stage.into());
         self.remove_all_but(names.iter().map(String::as_str).collect())
@@ -411,7 +423,8 @@ impl WorkFolder {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             if is_ours(name) && name != RECORD && name != LOCK && !names.contains(&name) {
-                fs::remove_file(entry.path())?;
+                // One that is still open may have to stay for a while, and does no harm.
+                let _ = fs::remove_file(entry.path());
             }
         }
         Ok(())

@@ -84,6 +84,7 @@ pub fn any_order(case: &Case) {
         let bounded = Room {
             bytes: 0,
             storage: Some(Arc::new(MemoryStorage)),
+            ..Room::default()
         };
         let again = out_of_order(&case, &mut random, &bounded);
         assert_eq!(Found::of(&again), expected, "{}: bounded", case.name);

@@ -160,6 +160,29 @@ impl LosslessGenerator {
         Self::with_limits(threshold, sets, limits, room)
     }
 
+    /// One whose join is over, and of which only the counts are wanted.
+    pub(crate) fn of_slots(threshold: Threshold, slots: Slots, of_equal_numbers: Slots) -> Self {
+        let blocks = |slots| Blocks {
+            held: Some(Vec::new()),
+            slots,
+        };
+        Self {
+            threshold,
+            by_length: Vec::new(),
+            lengths: Vec::new(),
+            prefixes: Prefixes::default(),
+            weights: Vec::new(),
+            numbers: None,
+            limits: Limits {
+                block: BLOCK,
+                window: usize::MAX,
+                held: 0,
+            },
+            all: blocks(slots),
+            of_equal_numbers: Some(blocks(of_equal_numbers)),
+        }
+    }
+
     fn with_limits(threshold: Threshold, sets: &ShingleSets, limits: Limits, room: &Room) -> Self {
         let mut by_length: Vec<(u32, u32)> = (0..sets.classes() as u32)
             .into_par_iter()
@@ -1107,6 +1130,7 @@ mod tests {
         let room = Room {
             bytes: 0,
             storage: Some(Arc::new(MemoryStorage)),
+            ..Room::default()
         };
         let bounded_sets = shingle_sets(raw, threshold, &room);
         let limits = Limits {

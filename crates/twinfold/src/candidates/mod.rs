@@ -28,6 +28,7 @@ use crate::pairs::Found;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
 use crate::sketch::CurvePoint;
+use crate::state::{Reader, Writer};
 use crate::store::Room;
 
 pub use buckets::Bucket;
@@ -121,6 +122,61 @@ pub struct Joined {
     pub scored: u64,
     /// Slots that were skipped because their pair was connected already.
     pub skipped: u64,
+}
+
+impl Slots {
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        let (key, documents) = self.largest.clone().unwrap_or_default();
+        for number in [self.slots, self.work, self.shared_keys, documents] {
+            writer.number(number);
+        }
+        writer.column(key.as_bytes());
+    }
+
+    pub(crate) fn load(reader: &mut Reader<'_>) -> Option<Self> {
+        let [slots, work, shared_keys, documents] = [(); 4].map(|()| reader.number());
+        let key = String::from_utf8(reader.column()?).ok()?;
+        let documents = documents?;
+        Some(Self {
+            slots: slots?,
+            work: work?,
+            shared_keys: shared_keys?,
+            largest: (documents > 0).then_some((key, documents)),
+        })
+    }
+}
+
+impl Joined {
+    /// Writes the counts.
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        writer.column(&[
+            self.proposed_documents,
+            self.proposed_same_domain,
+            self.refused_for_numbers,
+            self.scored,
+            self.skipped,
+        ]);
+    }
+
+    /// The counts of [`Self::save`].
+    pub(crate) fn load(reader: &mut Reader<'_>) -> Option<Self> {
+        let counts: [u64; 5] = reader.column()?.try_into().ok()?;
+        let [
+            proposed_documents,
+            proposed_same_domain,
+            refused_for_numbers,
+            scored,
+            skipped,
+        ] = counts;
+        Some(Self {
+            proposed_documents,
+            proposed_same_domain,
+            refused_for_numbers,
+            scored,
+            skipped,
+            ..Self::default()
+        })
+    }
 }
 
 /// Proposes and scores pairs of classes.
