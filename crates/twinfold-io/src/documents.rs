@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use twinfold::document::{VisitTexts, Wanted, in_groups};
 use twinfold::{DocId, Documents, Value};
 
 use crate::source::{ColumnValue, Table};
@@ -15,8 +16,10 @@ impl Documents for Table {
         Table::id(self, document.index())
     }
 
-    fn text(&self, document: DocId) -> &str {
-        Table::text(self, document.index())
+    fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        in_groups(Table::len(self), wanted, visit, &|document| {
+            Table::text(self, document.index())
+        });
     }
 
     fn title(&self, document: DocId) -> Option<Cow<'_, str>> {

@@ -4,6 +4,7 @@
 //! Only documents with equal numbers of tokens can be such a pair, so few texts are read again.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -37,13 +38,20 @@ pub(crate) fn count(
         .flat_map(|(left, right)| left.iter().chain(*right))
         .map(|&member| sets.exact_first(member))
         .collect();
-    let keys: HashMap<DocId, NumberKeys> = texts
-        .into_par_iter()
-        .map_init(NormalisedText::default, |normalised, document| {
-            normalised.set(documents.text(document), config.tokenizer);
-            (document, number_keys(normalised))
-        })
-        .collect();
+    let keys: Mutex<HashMap<DocId, NumberKeys>> = Mutex::default();
+    documents.for_each_text(&|document| texts.contains(&document), &|group| {
+        let mut normalised = NormalisedText::default();
+        let found: Vec<(DocId, NumberKeys)> = group
+            .map(|(document, text)| {
+                normalised.set(text, config.tokenizer);
+                (document, number_keys(&normalised))
+            })
+            .collect();
+        keys.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found);
+    });
+    let keys = keys.into_inner().unwrap_or_else(PoisonError::into_inner);
     possible
         .par_iter()
         .map(|(left, right)| {
