@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use twinfold::document::{VisitTexts, Wanted, in_groups};
+use twinfold::document::{VisitTexts, Wanted};
 use twinfold::{DocId, Documents, Value};
 
 use crate::source::{ColumnValue, Table};
@@ -17,9 +17,7 @@ impl Documents for Table {
     }
 
     fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
-        in_groups(Table::len(self), wanted, visit, &|document| {
-            Table::text(self, document.index())
-        });
+        Table::visit_texts(self, wanted, visit);
     }
 
     fn title(&self, document: DocId) -> Option<Cow<'_, str>> {
