@@ -242,7 +242,7 @@ fn fingerprints(config: &Config, table: &Table) -> Vec<FingerprintBatch> {
             |fingerprinter, ranks| {
                 let mut batch = FingerprintBatch::default();
                 for &rank in ranks {
-                    fingerprinter.push(table.text(rank), &seen, &mut batch);
+                    fingerprinter.push(&table.text(rank), &seen, &mut batch);
                 }
                 batch
             },
@@ -254,7 +254,7 @@ fn fingerprints(config: &Config, table: &Table) -> Vec<FingerprintBatch> {
 const BATCH: usize = 256;
 
 fn find(config: &Config, path: &Path, pool: &ThreadPool) -> Result<Measured, Box<dyn Error>> {
-    let (table, _) = open(path)?.read(pool, &|_| {}, &|_| ())?;
+    let (table, _) = open(path)?.read(pool, &|_| {}, &|_| (), None)?;
     // The lossless generator's fingerprints are the shingles as they come: what every generator
     // begins with.
     let shingling = Config {
@@ -282,14 +282,19 @@ fn whole(config: &Config, path: &Path, pool: &ThreadPool) -> Result<Measured, Bo
     let fingerprinter = Fingerprinter::new(config);
     let seen = SeenTexts::new();
     let start = Instant::now();
-    let (table, batches) = open(path)?.read(pool, &|_| {}, &|batch| {
-        let mut fingerprinter = fingerprinter.clone();
-        let mut fingerprints = FingerprintBatch::default();
-        for row in 0..batch.len() {
-            fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-        }
-        fingerprints
-    })?;
+    let (table, batches) = open(path)?.read(
+        pool,
+        &|_| {},
+        &|batch| {
+            let mut fingerprinter = fingerprinter.clone();
+            let mut fingerprints = FingerprintBatch::default();
+            for row in 0..batch.len() {
+                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
+            }
+            fingerprints
+        },
+        None,
+    )?;
     let outcome = pool.install(|| {
         let sets = ShingleSets::new(config, batches, table.len(), |document: DocId| {
             table.origin(document.index())
@@ -300,13 +305,14 @@ fn whole(config: &Config, path: &Path, pool: &ThreadPool) -> Result<Measured, Bo
     let publication = Publication {
         documents: &table,
         outcome: &outcome,
+        memory: u64::MAX,
     };
     pool.install(|| publish(publication, &PublishSet::default(), &output, &|_| {}))?;
     Ok(counted(&table, &outcome, start.elapsed().as_secs_f64()))
 }
 
 fn counted(table: &Table, outcome: &Outcome, seconds: f64) -> Measured {
-    let texts = (0..table.len()).map(|rank| table.text(rank).len());
+    let texts = (0..table.len()).map(|rank| table.text_bytes(rank));
     Measured {
         seconds,
         text_megabytes: texts.sum::<usize>() as f64 / 1e6,

@@ -58,8 +58,9 @@ pub(crate) fn run(input: Option<PathBuf>, threads: usize, repeat: usize) -> Outc
         })
     };
     let input = open()?;
-    let (table, _) = input.read(&pool, &|_| {}, &|_| ())?;
-    let texts: Vec<&str> = (0..table.len()).map(|rank| table.text(rank)).collect();
+    let (table, _) = input.read(&pool, &|_| {}, &|_| (), None)?;
+    let texts: Vec<_> = (0..table.len()).map(|rank| table.text(rank)).collect();
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
     let scale = Scale {
         documents: texts.len() as f64,
         megabytes: texts.iter().map(|text| text.len()).sum::<usize>() as f64 / 1e6,
@@ -73,7 +74,7 @@ pub(crate) fn run(input: Option<PathBuf>, threads: usize, repeat: usize) -> Outc
     scale.print(
         "read",
         median(repeat, || {
-            let read = input.read(&one, &|_| {}, &|_| ());
+            let read = input.read(&one, &|_| {}, &|_| (), None);
             black_box(read.map(|(table, _)| table.len()).unwrap_or(0));
         }),
     );
@@ -211,14 +212,19 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
     let fingerprinter = Fingerprinter::new(&config);
     let seen = SeenTexts::new();
     let start = Instant::now();
-    let (table, batches) = input.read(pool, &|_| {}, &|batch| {
-        let mut fingerprinter = fingerprinter.clone();
-        let mut fingerprints = FingerprintBatch::default();
-        for row in 0..batch.len() {
-            fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-        }
-        fingerprints
-    })?;
+    let (table, batches) = input.read(
+        pool,
+        &|_| {},
+        &|batch| {
+            let mut fingerprinter = fingerprinter.clone();
+            let mut fingerprints = FingerprintBatch::default();
+            for row in 0..batch.len() {
+                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
+            }
+            fingerprints
+        },
+        None,
+    )?;
     let read = start.elapsed().as_secs_f64();
     scale.print("read and fingerprint", read);
 
@@ -237,6 +243,7 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
     let publication = Publication {
         documents: &table,
         outcome: &outcome,
+        memory: u64::MAX,
     };
     pool.install(|| publish(publication, &PublishSet::default(), &output, &|_| {}))?;
     let published = start.elapsed().as_secs_f64();

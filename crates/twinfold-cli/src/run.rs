@@ -73,7 +73,7 @@ impl Workplace {
         let bytes = Some(self.input.bytes()).filter(|&bytes| bytes > 0);
         self.progress.stage("read", Unit::Bytes, bytes);
         let progress = |step: ReadProgress| self.progress.add(step.bytes, step.documents);
-        let (documents, results) = self.input.read(&self.pool, &progress, work)?;
+        let (documents, results) = self.input.read(&self.pool, &progress, work, None)?;
         check_read(&documents)?;
         check_rejected(resolved, &documents)?;
         check_size(&documents)?;
@@ -122,6 +122,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
     let publication = Publication {
         documents: &documents,
         outcome: &outcome,
+        memory: u64::MAX,
     };
     let mut files = pool.install(|| {
         publish(publication, &resolved.publish, &folder, &|_| {

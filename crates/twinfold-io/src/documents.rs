@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use twinfold::document::{VisitTexts, Wanted};
 use twinfold::{DocId, Documents, Value};
 
 use crate::source::{ColumnValue, Table};
@@ -15,8 +16,8 @@ impl Documents for Table {
         Table::id(self, document.index())
     }
 
-    fn text(&self, document: DocId) -> &str {
-        Table::text(self, document.index())
+    fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        Table::visit_texts(self, wanted, visit);
     }
 
     fn title(&self, document: DocId) -> Option<Cow<'_, str>> {

@@ -202,7 +202,7 @@ fn chunk_borders() {
         );
         let folder = tempfile::tempdir().unwrap();
         let table = read(&write(folder.path(), "x.csv", &text)).unwrap();
-        let bodies: Vec<&str> = (1..4).map(|rank| table.text(rank)).collect();
+        let bodies: Vec<_> = (1..4).map(|rank| table.text(rank)).collect();
         assert_eq!(bodies, ["x\r\n\"é\"", "\u{1f389}", "z"]);
         let places: Vec<_> = (0..4).map(|rank| table.place(rank).1).collect();
         assert_eq!(places, [2, 3, 5, 7].map(Place::Line), "{shift}");

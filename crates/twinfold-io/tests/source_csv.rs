@@ -363,7 +363,10 @@ fn the_line_for_excel() {
                 let text =
                     format!("{mark}{line}{end}id{delimiter}text{end}1{delimiter}a{end}2{end}");
                 let table = read_auto("x.csv", &text);
-                assert_eq!((table.text(0), table.place(0).1), ("a", Place::Line(3)));
+                assert_eq!(
+                    (table.text(0), table.place(0).1),
+                    ("a".into(), Place::Line(3))
+                );
                 assert_eq!(table.rejected()[0].place, Place::Line(4));
             }
         }

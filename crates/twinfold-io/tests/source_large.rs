@@ -17,7 +17,7 @@ const EACH: usize = 1 << 20;
 fn read_plain(path: &std::path::Path) -> Table {
     Input::open(options(&[path]))
         .unwrap()
-        .read(&pool(2), &|_| (), &|_| ())
+        .read(&pool(2), &|_| (), &|_| (), None)
         .unwrap()
         .0
 }
@@ -96,7 +96,7 @@ fn one_document_of_500_megabytes() {
         let table = read_plain(&write(folder.path(), name, bytes));
         assert_eq!(
             (table.len(), table.text(1).len(), table.text(2)),
-            (3, text.len(), "e")
+            (3, text.len(), "e".into())
         );
     }
 }

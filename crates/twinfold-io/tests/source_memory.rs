@@ -22,7 +22,7 @@ fn status(key: &str) -> u64 {
 
 fn measure(path: &Path) -> Table {
     let input = Input::open(options(&[path])).unwrap();
-    let (table, _) = input.read(&pool(2), &|_| (), &|_| ()).unwrap();
+    let (table, _) = input.read(&pool(2), &|_| (), &|_| (), None).unwrap();
     let text: usize = (0..table.len()).map(|rank| table.text(rank).len()).sum();
     println!(
         "{}: {} files, {} MiB, {} documents, {} MiB of text: at most {} MiB, then {} MiB",

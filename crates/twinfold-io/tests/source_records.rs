@@ -23,7 +23,7 @@ fn rejected(table: &Table) -> Vec<(Place, &str)> {
         .collect()
 }
 
-fn texts(table: &Table) -> Vec<&str> {
+fn texts(table: &Table) -> Vec<std::borrow::Cow<'_, str>> {
     (0..table.len()).map(|rank| table.text(rank)).collect()
 }
 
@@ -265,9 +265,9 @@ proptest! {
             .filter(|r| r.len() == 2 && r.iter().all(|f| std::str::from_utf8(f).is_ok()))
             .map(|r| std::str::from_utf8(&r[1]).unwrap())
             .collect();
-        let mut rows: Vec<(Place, &str)> = (0..table.len()).map(|r| (table.place(r).1, table.text(r))).collect();
+        let mut rows: Vec<(Place, _)> = (0..table.len()).map(|r| (table.place(r).1, table.text(r))).collect();
         rows.sort();
-        let got: Vec<&str> = rows.iter().map(|r| r.1).collect();
+        let got: Vec<&str> = rows.iter().map(|r| &*r.1).collect();
         prop_assert_eq!(got, expected);
     }
 

@@ -17,7 +17,7 @@ fn measure(path: &Path, threads: usize) -> Table {
     for _ in 0..5 {
         let input = Input::open(options(&[path])).unwrap();
         let start = Instant::now();
-        let (table, _) = input.read(&pool, &|_| (), &|_| ()).unwrap();
+        let (table, _) = input.read(&pool, &|_| (), &|_| (), None).unwrap();
         best = best.min(start.elapsed().as_secs_f64());
         last = Some(table);
     }

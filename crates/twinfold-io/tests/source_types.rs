@@ -226,9 +226,9 @@ fn json_nan_and_infinity() {
         r#"{"id":"e","text":"x","y":NaN,}"#,
         r#"{"id":"f","text":"x","y":nan}"#,
     ]);
-    assert_eq!((table.text(0), table.title(0)), ("", None));
+    assert_eq!((&*table.text(0), table.title(0)), ("", None));
     assert_eq!(
-        (table.text(1), table.title(1)),
+        (&*table.text(1), table.title(1)),
         ("NaN, Infinity", Some("t"))
     );
     let reasons: Vec<&str> = table.rejected().iter().map(|r| r.reason.as_str()).collect();
@@ -443,7 +443,7 @@ fn parquet_types_are_kept() {
             arrow_select::take::take_record_batch(&batch, &order).unwrap()
         );
         assert_eq!(
-            (table.id(0), table.text(0), table.title(0)),
+            (table.id(0), &*table.text(0), table.title(0)),
             ("1", "", Some("d2"))
         );
         assert_eq!(
@@ -625,7 +625,7 @@ fn text_and_id_of_other_types() {
     ]))
     .unwrap();
     assert_eq!(
-        (table.id(1), table.text(1), table.title(1)),
+        (table.id(1), &*table.text(1), table.title(1)),
         ("2", "x", Some("2.0"))
     );
     let null = Arc::new(Int64Array::from(vec![Some(1), None])) as ArrayRef;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::error::Error;
 
 /// The rank of a document in the order of the ids' bytes: the name of a document inside a run.
@@ -34,6 +36,15 @@ pub enum Value {
     Time(i64),
 }
 
+/// Whether a document is one that a caller wants.
+pub type Wanted<'a> = dyn Fn(DocId) -> bool + Sync + 'a;
+
+/// Some documents with their texts.
+pub type Texts<'a> = dyn Iterator<Item = (DocId, &'a str)> + 'a;
+
+/// Is shown texts, from many threads.
+pub type VisitTexts<'a> = dyn Fn(&mut Texts<'_>) + Sync + 'a;
+
 /// A corpus in the order of its ids. Sources of documents implement it; [`Corpus`] is the one that
 /// lives in memory.
 pub trait Documents: Sync {
@@ -48,8 +59,10 @@ pub trait Documents: Sync {
     /// The id of a document. Ids are unique, and ascend with the rank.
     fn id(&self, document: DocId) -> &str;
 
-    /// The text of a document.
-    fn text(&self, document: DocId) -> &str;
+    /// Visits the text of each `wanted` document once, some documents at a time, each such group on
+    /// one thread of the current pool. How documents are grouped, and which group is visited when, may
+    /// differ from call to call.
+    fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>);
 
     /// The title of a document, where it has one.
     fn title(&self, document: DocId) -> Option<Cow<'_, str>>;
@@ -60,6 +73,30 @@ pub trait Documents: Sync {
 
     /// The names of the columns there are.
     fn column_names(&self) -> Vec<String>;
+}
+
+/// [`Documents::for_each_text`] of `count` documents whose texts are at hand.
+pub fn in_groups<'a>(
+    count: usize,
+    wanted: &Wanted<'_>,
+    visit: &VisitTexts<'_>,
+    text: &(dyn Fn(DocId) -> &'a str + Sync),
+) {
+    /// Documents of a group.
+    const GROUP: usize = 256;
+    (0..count.div_ceil(GROUP))
+        .into_par_iter()
+        .for_each(|group| {
+            let ranks = group * GROUP..count.min((group + 1) * GROUP);
+            let mut texts = ranks
+                .map(|rank| DocId(rank as u32))
+                .filter(|&document| wanted(document))
+                .map(|document| (document, text(document)))
+                .peekable();
+            if texts.peek().is_some() {
+                visit(&mut texts);
+            }
+        });
 }
 
 /// A document to be put into a [`Corpus`].
@@ -120,6 +157,11 @@ impl Corpus {
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
+
+    /// The text of a document.
+    pub fn text(&self, document: DocId) -> &str {
+        &self.documents[document.index()].text
+    }
 }
 
 impl Documents for Corpus {
@@ -131,8 +173,8 @@ impl Documents for Corpus {
         &self.documents[document.index()].id
     }
 
-    fn text(&self, document: DocId) -> &str {
-        &self.documents[document.index()].text
+    fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        in_groups(self.len(), wanted, visit, &|document| self.text(document));
     }
 
     fn title(&self, document: DocId) -> Option<Cow<'_, str>> {

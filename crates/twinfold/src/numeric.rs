@@ -4,6 +4,7 @@
 //! Only documents with equal numbers of tokens can be such a pair, so few texts are read again.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -42,13 +43,20 @@ pub(crate) fn count(
             .collect();
         texts.extend(found);
     });
-    let keys: HashMap<DocId, NumberKeys> = texts
-        .into_par_iter()
-        .map_init(NormalisedText::default, |normalised, document| {
-            normalised.set(documents.text(document), config.tokenizer);
-            (document, number_keys(normalised))
-        })
-        .collect();
+    let keys: Mutex<HashMap<DocId, NumberKeys>> = Mutex::default();
+    documents.for_each_text(&|document| texts.contains(&document), &|group| {
+        let mut normalised = NormalisedText::default();
+        let found: Vec<(DocId, NumberKeys)> = group
+            .map(|(document, text)| {
+                normalised.set(text, config.tokenizer);
+                (document, number_keys(&normalised))
+            })
+            .collect();
+        keys.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found);
+    });
+    let keys = keys.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut total: u64 = 0;
     listed(&mut |pairs| {
         total += pairs

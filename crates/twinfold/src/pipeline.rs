@@ -10,6 +10,8 @@
 //!
 //! All work is done on the current rayon pool; results do not depend on its size.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use crate::candidates::lossless::LosslessGenerator;
@@ -98,24 +100,43 @@ pub fn fingerprint(
     let count = documents.len();
     observer.begin(Stage::Fingerprint, Some(count as u64));
     let seen = SeenTexts::new();
-    let batches = (0..count.div_ceil(BATCH))
-        .into_par_iter()
-        .map_init(
-            || Fingerprinter::new(config),
-            |fingerprinter, number| {
-                let mut batch = FingerprintBatch::default();
-                for rank in number * BATCH..count.min((number + 1) * BATCH) {
-                    let text = documents.text(DocId(rank as u32));
-                    fingerprinter.push(text, &seen, &mut batch);
-                }
-                observer.advance(batch.len() as u64);
-                batch
-            },
-        )
-        .collect();
+    // Which documents come together, and which first, is the source's affair, so they are put in order.
+    let groups: Mutex<Vec<(Vec<DocId>, FingerprintBatch)>> = Mutex::default();
+    documents.for_each_text(&|_| true, &|texts| {
+        let mut fingerprinter = Fingerprinter::new(config);
+        let mut found = Vec::new();
+        loop {
+            let mut batch = FingerprintBatch::default();
+            let mut names = Vec::with_capacity(BATCH);
+            for (document, text) in (&mut *texts).take(BATCH) {
+                fingerprinter.push(text, &seen, &mut batch);
+                names.push(document);
+            }
+            if names.is_empty() {
+                break;
+            }
+            observer.advance(names.len() as u64);
+            found.push((names, batch));
+        }
+        groups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(&mut found);
+    });
+    let mut groups = groups.into_inner().unwrap_or_else(PoisonError::into_inner);
+    groups.sort_unstable_by_key(|(names, _)| names.first().copied());
+    let mut places = vec![(0u32, 0u32); count];
+    let mut batches = Vec::with_capacity(groups.len());
+    for (number, (names, batch)) in (0u32..).zip(groups) {
+        for (row, document) in (0u32..).zip(names) {
+            places[document.index()] = (number, row);
+        }
+        batches.push(batch);
+    }
     observer.begin(Stage::Group, None);
     ShingleSets::new(config, batches, count, |document| {
-        (document.index() / BATCH, document.index() % BATCH)
+        let (batch, row) = places[document.index()];
+        (batch as usize, row as usize)
     })
 }
 

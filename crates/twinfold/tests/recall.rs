@@ -2,6 +2,7 @@
 //! say of the whole.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use twinfold::config::{Candidates, Config, EdgeListing, Linkage, Lsh};
 use twinfold::document::{Corpus, DocId, Documents as _};
@@ -195,13 +196,22 @@ fn samples_are_of_their_size_spread_evenly_and_free_of_order() {
     for (rank, &document) in drawn.iter().enumerate() {
         let here = DocId(rank as u32);
         assert_eq!(selection.id(here), corpus.id(document));
-        assert_eq!(selection.text(here), corpus.text(document));
         assert_eq!(selection.title(here), corpus.title(document));
         assert_eq!(
             titles[rank],
             corpus.column("title").unwrap()[document.index()]
         );
     }
+    let seen = Mutex::new(Vec::new());
+    selection.for_each_text(&|here| here != DocId(1), &|texts| {
+        for (here, text) in texts {
+            assert_eq!(text, corpus.text(drawn[here.index()]));
+            seen.lock().unwrap().push(here);
+        }
+    });
+    let mut seen = seen.into_inner().unwrap();
+    seen.sort_unstable();
+    assert_eq!(seen, [DocId(0), DocId(2)]);
     assert!(selection.column("nothing").is_none());
 }
 

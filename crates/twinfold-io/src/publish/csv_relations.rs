@@ -346,9 +346,7 @@ pub(super) fn empty_documents(
             context.id(document).to_owned(),
             label(context.source.as_ref()),
             label(context.domains()),
-            twinfold::Documents::text(context.documents(), document)
-                .len()
-                .to_string(),
+            context.documents().text_bytes(document.index()).to_string(),
         ])?;
     }
     file.finish()

@@ -327,17 +327,22 @@ pub struct Publication<'a> {
     pub documents: &'a Table,
     /// What the run found.
     pub outcome: &'a Outcome,
+    /// About the bytes that the documents which are being written may take, of those that are not
+    /// held; `u64::MAX` for as many as there are. With a bound, relations are written one after
+    /// another.
+    pub memory: u64,
 }
 
 /// Writes the relations of `set`, and the rejected records where there are any, to the staging
-/// folder of `folder`. Relations
-/// are written in parallel on the current pool. `progress` is told each one that is done.
+/// folder of `folder`. Relations are written in parallel on the current pool, unless memory is bounded.
+/// `progress` is told each one that is done. The bytes depend on neither.
 pub fn publish(
     publication: Publication<'_>,
     set: &PublishSet,
     folder: &OutputFolder,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<OutputFile>, PublishError> {
+    publication.documents.check_storage()?;
     let source = Labels::new(publication.documents, "source");
     let context = Context {
         publication,
@@ -370,12 +375,12 @@ pub fn publish(
         Ok(file)
     };
     // The relations are independent of each other; the largest come first.
-    let mut files: Vec<OutputFile> = set
-        .relations()
-        .par_iter()
-        .with_max_len(1)
-        .map(write)
-        .collect::<Result<_, PublishError>>()?;
+    let relations = set.relations();
+    let files: Result<Vec<OutputFile>, PublishError> = match publication.memory {
+        u64::MAX => relations.par_iter().with_max_len(1).map(write).collect(),
+        _ => relations.iter().map(write).collect(),
+    };
+    let mut files = files?;
     if !publication.documents.rejected().is_empty() {
         files.push(rejected(publication.documents, folder)?);
     }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow_array::builder::{
     BooleanBuilder, Float64Builder, ListBuilder, StringBuilder, UInt64Builder,
 };
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::compute_leaves;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -21,6 +22,7 @@ use twinfold::text::{NormalisedText, shingle_hash, shingles};
 
 use super::file::HashedFile;
 use super::{Context, OutputFile, PublishError};
+use crate::source::What;
 
 /// A Parquet file that counts its rows.
 pub(super) struct ParquetFile {
@@ -84,15 +86,15 @@ fn writer(path: &Path, schema: SchemaRef) -> Result<ArrowWriter<HashedFile>, Pub
     ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties)).map_err(fault)
 }
 
-/// Writes a Parquet file of documents with all that they hold, whose columns for a run of documents
-/// `columns` makes. Row groups are encoded in parallel, as many at a time as there are threads, and
-/// written in order; where they are cut depends on the documents only.
+/// Writes a Parquet file of documents with all that they hold; `columns` makes the columns of a run of
+/// documents from those of the table. Row groups are encoded in parallel, as many at a time as there are
+/// threads and memory is, and written in order; where they are cut depends on the documents only.
 fn write_documents(
     context: &Context<'_>,
     path: &Path,
     schema: &SchemaRef,
     documents: &[u32],
-    columns: impl Fn(&[u32]) -> Result<Vec<ArrayRef>, PublishError> + Sync,
+    columns: impl Fn(&[u32], RecordBatch) -> Result<Vec<ArrayRef>, PublishError> + Sync,
 ) -> Result<OutputFile, PublishError> {
     /// Runs of a row group.
     const RUNS: usize = 4;
@@ -103,10 +105,10 @@ fn write_documents(
     let (mut file, factory) = writer(path, schema.clone())?
         .into_serialized_writer()
         .map_err(fault)?;
-    let encode = |number: usize, runs: &[&[u32]]| {
+    let encode = |number: usize, runs: &[&[u32]], load: &dyn Fn(usize) -> Rows| {
         let mut writers = factory.create_column_writers(number).map_err(fault)?;
-        for run in runs {
-            let batch = batch(path, schema, columns(run)?)?;
+        for (at, run) in runs.iter().enumerate() {
+            let batch = batch(path, schema, columns(run, load(at)?)?)?;
             let mut next = writers.iter_mut();
             for (field, column) in schema.fields().iter().zip(batch.columns()) {
                 for leaf in compute_leaves(field, column).map_err(fault)? {
@@ -122,13 +124,12 @@ fn write_documents(
             .collect::<Result<Vec<_>, PublishError>>()
     };
     let runs = runs(context, documents);
-    let groups: Vec<(usize, &[&[u32]])> = runs.chunks(RUNS).enumerate().collect();
-    for wave in groups.chunks(rayon::current_num_threads()) {
-        let encoded: Vec<_> = wave
-            .par_iter()
-            .with_max_len(1)
-            .map(|&(number, runs)| encode(number, runs))
-            .collect::<Result<_, _>>()?;
+    let groups: Vec<&[&[u32]]> = runs.chunks(RUNS).collect();
+    let memory = context.publication.memory;
+    let gatherer = context
+        .documents()
+        .gatherer(What::All, &groups, memory, &store_name(path))?;
+    let mut write = |encoded: Vec<Vec<ArrowColumnChunk>>| {
         for chunks in encoded {
             let mut group = file.next_row_group().map_err(fault)?;
             for chunk in chunks {
@@ -136,10 +137,49 @@ fn write_documents(
             }
             group.close().map_err(fault)?;
         }
+        Ok::<(), PublishError>(())
+    };
+    let mut number = 0;
+    while let Some(load) = gatherer.loads().get(number) {
+        if load.run.is_some() {
+            // A group whose runs do not fit together: each is loaded when it is its turn.
+            let group = load.groups.start;
+            let runs = groups[group];
+            let run = |run: usize| Ok(gatherer.load(number + run)?.gather(runs[run])?);
+            write(vec![encode(group, runs, &run)?])?;
+            number += runs.len();
+            continue;
+        }
+        // While a group is encoded there are its runs, and what they become.
+        let fits = memory / 2 / load.largest.saturating_mul(2).max(1);
+        let width = rayon::current_num_threads().min(fits.clamp(1, 1 << 16) as usize);
+        let loaded = gatherer.load(number)?;
+        for first in load.groups.clone().step_by(width) {
+            let wave = first..load.groups.end.min(first + width);
+            let encoded = wave
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|group| {
+                    let runs = groups[group];
+                    encode(group, runs, &|run| Ok(loaded.gather(runs[run])?))
+                })
+                .collect::<Result<_, PublishError>>()?;
+            write(encoded)?;
+        }
+        number += 1;
     }
     file.into_inner()
         .map_err(fault)?
         .finish(documents.len() as u64)
+}
+
+/// The documents of a run, or why they can't be had.
+type Rows = Result<RecordBatch, PublishError>;
+
+/// The store in which the documents of a file are put in order, where they have to be.
+fn store_name(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{name} in order")
 }
 
 /// Cuts `documents` into runs of at most 8,192, and of about 8 MiB of text.
@@ -156,7 +196,7 @@ fn runs_of_bytes<'a>(context: &Context<'_>, documents: &'a [u32], most: usize) -
     let mut found = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (at, &document) in documents.iter().enumerate() {
-        let text = context.documents().text(document as usize).len();
+        let text = context.documents().text_bytes(document as usize);
         if bytes + text > most && at > start {
             found.push(&documents[start..at]);
             (start, bytes) = (at, 0);
@@ -229,8 +269,7 @@ pub(super) fn deduped_documents(
         .map(|cluster| outcome.kept(cluster).0)
         .collect();
     kept.sort_unstable();
-    write_documents(context, path, &schema, &kept, |run| {
-        let rows = table.gather(run)?;
+    write_documents(context, path, &schema, &kept, |run, rows| {
         let (mut cluster_ids, mut kept_ids) = (StringBuilder::new(), StringBuilder::new());
         let (mut sizes, mut tokens) = (UInt64Builder::new(), UInt64Builder::new());
         for &document in run {
@@ -314,8 +353,8 @@ pub(super) fn source_documents(
         .collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, input.metadata().clone()));
     let all: Vec<u32> = (0..table.len() as u32).collect();
-    write_documents(context, path, &schema, &all, |run| {
-        Ok(table.gather(run)?.columns().to_vec())
+    write_documents(context, path, &schema, &all, |_, rows| {
+        Ok(rows.columns().to_vec())
     })
 }
 
@@ -378,17 +417,32 @@ pub(super) fn fingerprinted(
     let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..context.documents().len() as u32).collect();
     // Rows grow with the shingle size: each token stands in so many shingles.
-    for run in all
+    let runs: Vec<&[u32]> = all
         .chunks(1024)
         .flat_map(|chunk| runs_of_bytes(context, chunk, 16 << 20))
-    {
-        let rows: Vec<Fingerprint> = run
-            .par_iter()
-            .map_init(NormalisedText::default, |normalised, &document| {
-                normalised.set(
-                    context.documents().text(document as usize),
-                    config.tokenizer,
-                );
+        .collect();
+    let groups: Vec<&[&[u32]]> = runs.chunks(1).collect();
+    let memory = context.publication.memory;
+    let gatherer = context
+        .documents()
+        .gatherer(What::Texts, &groups, memory, &store_name(path))?;
+    let mut loaded = None;
+    let loads = (0..).zip(gatherer.loads());
+    for (load, group) in loads.flat_map(|(at, load)| load.groups.clone().map(move |g| (at, g))) {
+        let run = runs[group];
+        if loaded.as_ref().is_none_or(|(at, _)| *at != load) {
+            // What was loaded goes before the next comes.
+            drop(loaded.take());
+            loaded = Some((load, gatherer.load(load)?));
+        }
+        let Some((_, loaded)) = &loaded else { continue };
+        let texts = loaded.gather(run)?;
+        let texts = texts.column(0).as_string_view();
+        let rows: Vec<Fingerprint> = (0..run.len())
+            .into_par_iter()
+            .map_init(NormalisedText::default, |normalised, row| {
+                let text = texts.is_valid(row).then(|| texts.value(row));
+                normalised.set(text.unwrap_or(""), config.tokenizer);
                 let mut set: Vec<(String, u64)> = shingles(normalised, config.shingle_size)
                     .map(|shingle| {
                         (

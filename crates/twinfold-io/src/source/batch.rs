@@ -1,13 +1,18 @@
 //! Some documents of one file, decoded: what a reader hands to the workers and the table keeps.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_buffer::NullBuffer;
+use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
 use super::columns::{ROLES, Role};
 use super::shape::Shape;
+use super::spill::Spilled;
+use super::texts::Texts;
 
 /// At most 8,192 documents of one file, in their order, with about 16 MiB of text (a single document
 /// may have more).
@@ -18,8 +23,10 @@ pub struct Batch {
     /// The columns as the file has them.
     pub(super) info: Arc<[ColumnInfo]>,
     pub(super) columns: Vec<ArrayRef>,
-    /// For each role, its values as text; the text is always there.
-    pub(super) roles: [Option<StringViewArray>; ROLES.len()],
+    /// For each role, its values as text.
+    pub(super) roles: [Option<Texts>; ROLES.len()],
+    /// Where the columns and the text are, once they are not held any more.
+    pub(super) spilled: Option<Spilled>,
     pub(super) rows: usize,
     /// The line or row of each document in its file.
     pub(super) places: Numbers,
@@ -76,7 +83,7 @@ impl Batch {
     }
 
     fn role(&self, role: Role, row: usize) -> Option<&str> {
-        value(self.roles[role as usize].as_ref()?, row)
+        self.roles[role as usize].as_ref()?.value(row)
     }
 
     /// The first document without an id.
@@ -84,13 +91,36 @@ impl Batch {
         let Some(ids) = &self.roles[Role::Id as usize] else {
             return (self.rows > 0).then_some(0);
         };
-        (0..self.rows).find(|&row| ids.is_null(row) || ids.value(row).is_empty())
+        (0..self.rows).find(|&row| ids.value(row).is_none_or(str::is_empty))
+    }
+
+    /// The bytes that it holds, but for buffers that are among those `seen`, to which its own are
+    /// added.
+    pub(super) fn held(&self, seen: &mut HashSet<usize>) -> u64 {
+        let texts = self.roles.iter().flatten().map(|texts| match texts {
+            Texts::Views(array) => bytes(&array.to_data(), seen),
+            Texts::Packed(_) => 0,
+        });
+        let texts: u64 = texts.sum();
+        let columns = self.columns.iter();
+        texts
+            + columns
+                .map(|column| bytes(&column.to_data(), seen))
+                .sum::<u64>()
     }
 }
 
-/// A value of a string column, `None` when null.
-pub(super) fn value(array: &StringViewArray, row: usize) -> Option<&str> {
-    array.is_valid(row).then(|| array.value(row))
+/// The bytes of the buffers that have not been seen.
+pub(super) fn bytes(data: &ArrayData, seen: &mut HashSet<usize>) -> u64 {
+    let nulls = data.nulls().map(NullBuffer::buffer);
+    let mut sum = 0;
+    for buffer in data.buffers().iter().chain(nulls) {
+        if seen.insert(buffer.data_ptr().as_ptr() as usize) {
+            sum += buffer.capacity() as u64;
+        }
+    }
+    let children = data.child_data().iter();
+    sum + children.map(|child| bytes(child, seen)).sum::<u64>()
 }
 
 /// A column without the slack that its builder left.
@@ -115,20 +145,30 @@ pub(super) fn as_views(array: &ArrayRef) -> StringViewArray {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Numbers {
     From(u64),
+    /// A number, and how much greater each is.
+    Near(u64, Box<[u32]>),
     List(Vec<u64>),
 }
 
 impl Numbers {
     pub(super) fn new(list: Vec<u64>) -> Self {
-        match list.first() {
-            Some(&first) if list.iter().zip(first..).all(|(&a, b)| a == b) => Self::From(first),
-            _ => Self::List(list),
+        let Some(&first) = list.first() else {
+            return Self::List(list);
+        };
+        if list.iter().zip(first..).all(|(&a, b)| a == b) {
+            return Self::From(first);
+        }
+        let near = |&number: &u64| u32::try_from(number.checked_sub(first)?).ok();
+        match list.iter().map(near).collect() {
+            Some(offsets) => Self::Near(first, offsets),
+            None => Self::List(list),
         }
     }
 
     pub(super) fn get(&self, row: usize) -> u64 {
         match self {
             Self::From(first) => first + row as u64,
+            Self::Near(first, offsets) => first + u64::from(offsets[row]),
             Self::List(list) => list[row],
         }
     }
@@ -136,7 +176,7 @@ impl Numbers {
     /// The same numbers, each greater by `base`.
     pub(super) fn shift(&mut self, base: u64) {
         match self {
-            Self::From(first) => *first += base,
+            Self::From(first) | Self::Near(first, _) => *first += base,
             Self::List(list) => list.iter_mut().for_each(|n| *n += base),
         }
     }

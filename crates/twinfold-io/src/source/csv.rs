@@ -269,8 +269,9 @@ impl<'h> Builder<'h> {
             roles: self
                 .header
                 .chosen
-                .map(|slot| slot.map(|slot| as_views(&columns[slot]))),
+                .map(|slot| slot.map(|slot| as_views(&columns[slot]).into())),
             columns,
+            spilled: None,
             rows: self.places.len(),
             places: Numbers::new(self.places),
             records: Numbers::new(self.records),

@@ -327,6 +327,15 @@ pub enum SourceError {
         /// The reason.
         source: ArrowError,
     },
+    /// The storage that was lent has failed; it knows why.
+    #[error("documents that memory had no room for can't be kept or read back")]
+    Storage,
+    /// What a storage gave back is not what was kept.
+    #[error("documents that memory had no room for can't be kept or read back: {}", line(&.source.to_string()))]
+    Unspill {
+        /// The reason.
+        source: ArrowError,
+    },
 }
 
 impl SourceError {
@@ -399,6 +408,9 @@ impl SourceError {
                 "make the ids unique, or let new ones be made with --make-ids".into()
             }
             Self::DuplicateId { made: true, .. } => "an id of the input looks like a made one; rename it".into(),
+            Self::Storage | Self::Unspill { .. } => {
+                "look at the free space and the disk of the work folder, or let more memory be used".into()
+            }
             Self::TooLarge { .. } => "ask for fewer documents at once".into(),
             _ => return None,
         })

@@ -19,8 +19,9 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use rayon::prelude::*;
 
-use super::batch::{Batch, value};
+use super::batch::Batch;
 use super::columns::Role;
+use super::texts::Texts;
 use super::{Format, Input, Place, SourceError};
 
 /// From here on not every integer has a float of its own: 2^53.
@@ -94,7 +95,7 @@ pub(super) type Document = (u32, u32);
 
 /// The ids of each batch, and the documents in their order.
 pub(super) struct Ids {
-    pub(super) ids: Vec<StringViewArray>,
+    pub(super) ids: Vec<Texts>,
     pub(super) order: Vec<Document>,
     /// Whether an id was made or changed.
     pub(super) made: bool,
@@ -117,13 +118,14 @@ pub(super) fn assign(input: &Input, batches: &[Batch]) -> Result<Ids, SourceErro
             _ => {
                 made = true;
                 let own = |row| {
-                    own.and_then(|own| value(own, row))
+                    own.and_then(|own| own.value(row))
                         .filter(|id| !id.is_empty())
                 };
                 let make = |row| format!("{}:{}", name(batch), batch.records.get(row));
                 (0..batch.len())
                     .map(|row| Some(own(row).map_or_else(|| make(row), String::from)))
-                    .collect()
+                    .collect::<StringViewArray>()
+                    .into()
             }
         });
     }
@@ -147,14 +149,14 @@ pub(super) fn assign(input: &Input, batches: &[Batch]) -> Result<Ids, SourceErro
         let (batch, old) = (&batches[b as usize], &ids[b as usize]);
         let mut builder = StringViewBuilder::with_capacity(batch.len());
         for row in 0..batch.len() {
-            let own = old.value(row);
+            let own = old.value(row).unwrap_or_default();
             if repeated.contains(&(b, row as u32)) {
                 builder.append_value(format!("{own}@{}:{}", name(batch), batch.records.get(row)));
             } else {
                 builder.append_value(own);
             }
         }
-        ids[b as usize] = builder.finish();
+        ids[b as usize] = builder.finish().into();
     }
     order = sorted(&ids);
     match first_repeated(&ids, &order) {
@@ -167,11 +169,11 @@ pub(super) fn assign(input: &Input, batches: &[Batch]) -> Result<Ids, SourceErro
     }
 }
 
-fn id(ids: &[StringViewArray], (batch, row): Document) -> &str {
-    ids[batch as usize].value(row as usize)
+fn id(ids: &[Texts], (batch, row): Document) -> &str {
+    ids[batch as usize].value(row as usize).unwrap_or_default()
 }
 
-fn sorted(ids: &[StringViewArray]) -> Vec<Document> {
+fn sorted(ids: &[Texts]) -> Vec<Document> {
     // Most comparisons end in the first eight bytes, which stand beside the document.
     let prefix = |id: &str| {
         let mut bytes = [0; 8];
@@ -182,7 +184,9 @@ fn sorted(ids: &[StringViewArray]) -> Vec<Document> {
     let mut keyed: Vec<(u64, Document)> = (0..)
         .zip(ids)
         .flat_map(|(batch, ids)| {
-            (0..ids.len()).map(move |row| (prefix(ids.value(row)), (batch, row as u32)))
+            (0u32..)
+                .zip(ids.iter())
+                .map(move |(row, id)| (prefix(id.unwrap_or_default()), (batch, row)))
         })
         .collect();
     keyed.par_sort_unstable_by(|a, b| {
@@ -195,10 +199,7 @@ fn sorted(ids: &[StringViewArray]) -> Vec<Document> {
 
 /// Of all records that repeat an id, the one that was read first, with the one that it repeats, and
 /// how many there are.
-fn first_repeated(
-    ids: &[StringViewArray],
-    order: &[Document],
-) -> Option<(Document, Document, u64)> {
+fn first_repeated(ids: &[Texts], order: &[Document]) -> Option<(Document, Document, u64)> {
     let mut best: Option<(Document, Document)> = None;
     let mut count = 0;
     for pair in order
@@ -216,7 +217,7 @@ fn first_repeated(
 fn duplicate(
     input: &Input,
     batches: &[Batch],
-    ids: &[StringViewArray],
+    ids: &[Texts],
     (first, second, repeated): (Document, Document, u64),
     made: bool,
 ) -> SourceError {

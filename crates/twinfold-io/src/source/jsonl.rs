@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use super::batch::{Batch, ColumnInfo, Numbers};
 use super::chunks::Chunk;
 use super::columns::{Chosen, ROLES, Role};
+use super::texts::Texts;
 use super::unit::{FileContext, KeysSeen, Piece};
 use super::values::{Column, Value};
 use super::{BATCH_BYTES, BATCH_ROWS, ids, literals};
@@ -272,13 +273,14 @@ fn batch(file: &FileContext<'_>, lines: &[Written<'_>]) -> Piece {
     }
     let roles = ROLES.map(|role| {
         let slot = moved[chosen[role as usize]?]?;
-        super::values::texts(&info[slot].kind, &arrays[slot])
+        super::values::texts(&info[slot].kind, &arrays[slot]).map(Texts::from)
     });
     let batch = Batch {
         file: file.index,
         info: info.into(),
         columns: arrays,
         roles,
+        spilled: None,
         rows,
         places: Numbers::new(places),
         records: Numbers::new(records),

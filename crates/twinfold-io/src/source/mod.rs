@@ -27,6 +27,7 @@ mod csv;
 mod dialect;
 mod error;
 mod footer;
+mod gather;
 mod ids;
 mod jsonl;
 mod list;
@@ -37,8 +38,10 @@ mod read;
 mod rows;
 mod schema;
 mod shape;
+mod spill;
 mod summary;
 mod table;
+mod texts;
 mod unit;
 mod values;
 
@@ -55,6 +58,8 @@ use dialect::Dialect;
 pub use dialect::{Delimiter, Quotes, UnknownDelimiter, UnknownQuotes};
 pub use error::SourceError;
 pub use footer::is_decoding;
+pub(crate) use gather::What;
+pub use spill::Spill;
 pub use table::{ColumnValue, FileHash, Table};
 
 /// Most rows of a [`Batch`].
@@ -189,14 +194,15 @@ impl Input {
 
     /// Reads everything on the threads of `pool`. `work` sees each batch once, on the thread that
     /// decoded it; its results come back in the order of [`Table::origin`]. Standard input can be
-    /// read only once.
+    /// read only once. `spill` says what to do when there is more than may be held.
     pub fn read<T: Send>(
         &self,
         pool: &rayon::ThreadPool,
         progress: &(dyn Fn(ReadProgress) + Sync),
         work: &(dyn Fn(&Batch) -> T + Sync),
+        spill: Option<&Spill<'_, T>>,
     ) -> Result<(Table, Vec<T>), SourceError> {
-        read::run(self, pool, progress, work)
+        read::run(self, pool, progress, work, spill)
     }
 }
 

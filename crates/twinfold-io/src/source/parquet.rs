@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::batch::{Batch, Numbers, as_views};
 use super::columns::{ROLES, Role};
 use super::footer::{Footer, guard, is_binary, open};
+use super::texts::Texts;
 use super::unit::{FileContext, Piece};
 use super::{BATCH_BYTES, SourceError, ids};
 
@@ -250,7 +251,8 @@ fn piece(
         info: footer.columns.info.clone(),
         rows: batch.num_rows(),
         columns: batch.columns().to_vec(),
-        roles: std::array::from_fn(|i| roles[i].take()),
+        roles: std::array::from_fn(|i| roles[i].take().map(Texts::from)),
+        spilled: None,
         records: places.clone(),
         places,
     };

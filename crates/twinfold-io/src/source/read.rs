@@ -10,11 +10,15 @@
 //! a time than there are threads. What a footer says is looked at before, one file at a time for each
 //! thread; of it only the columns and the sizes of the row groups stay, but for a few files.
 //!
+//! Where there is a limit to what may be held, the thread that crosses it spills all that is held, and
+//! from then on each spills what it has made before it goes on.
+//!
 //! Guarantee: what comes back is ordered by (file, unit, step), whatever the timing. After an error the
 //! units before it are still read to their end, so that it is always the first error that is reported.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
@@ -22,6 +26,7 @@ use super::batch::Batch;
 use super::columns::Role;
 use super::footer::{self, Columns, Footer, Room};
 use super::parquet::GroupReader;
+use super::spill::{Shelf, Spill};
 use super::summary::Whole;
 use super::table::{FileHash, Table};
 use super::unit::{FileContext, Next, Piece, Unit};
@@ -41,13 +46,52 @@ struct Found<T> {
     result: Result<Vec<(Piece, Option<T>)>, SourceError>,
 }
 
+/// All that has been found, and the bytes that it holds while nothing is spilled.
+struct All<T> {
+    found: Vec<Found<T>>,
+    bytes: u64,
+    /// The buffers that have been counted.
+    seen: HashSet<usize>,
+}
+
+/// What a limit needs.
+struct Limit<'a, T> {
+    spill: &'a Spill<'a, T>,
+    /// Made when it is crossed.
+    shelf: OnceLock<Shelf>,
+}
+
+impl<T> Limit<'_, T> {
+    fn shelf(&self) -> &Shelf {
+        self.shelf
+            .get_or_init(|| Shelf::new(self.spill.storage.clone()))
+    }
+
+    /// Spills what was found in a step.
+    fn spill(&self, found: &mut Found<T>) {
+        let Ok(pieces) = &mut found.result else {
+            return;
+        };
+        for (piece, result) in pieces {
+            if let Err(error) = self.shelf().spill(&mut piece.batch) {
+                found.result = Err(error);
+                return;
+            }
+            if let Some(result) = result {
+                (self.spill.spill)(result);
+            }
+        }
+    }
+}
+
 struct Run<'a, T> {
     input: &'a Input,
     files: Vec<FileContext<'a>>,
     slots: Vec<Slot>,
     /// Slots after this one need not be read: there is an error before them.
     last: AtomicUsize,
-    found: Mutex<Vec<Found<T>>>,
+    found: Mutex<All<T>>,
+    limit: Option<Limit<'a, T>>,
     hashes: Mutex<Vec<FileHash>>,
     progress: &'a (dyn Fn(ReadProgress) + Sync),
     work: &'a (dyn Fn(&Batch) -> T + Sync),
@@ -63,6 +107,7 @@ pub(super) fn run<T: Send>(
     pool: &rayon::ThreadPool,
     progress: &(dyn Fn(ReadProgress) + Sync),
     work: &(dyn Fn(&Batch) -> T + Sync),
+    spill: Option<&Spill<'_, T>>,
 ) -> Result<(Table, Vec<T>), SourceError> {
     let files: Vec<FileContext<'_>> = (0..)
         .zip(&input.files)
@@ -119,13 +164,29 @@ pub(super) fn run<T: Send>(
         files,
         slots,
         last: AtomicUsize::new(usize::MAX),
-        found: Mutex::new(Vec::new()),
+        found: Mutex::new(All {
+            found: Vec::new(),
+            bytes: 0,
+            seen: HashSet::new(),
+        }),
+        limit: spill.map(|spill| Limit {
+            spill,
+            shelf: OnceLock::new(),
+        }),
         hashes: Mutex::new(input.files.iter().map(hash).collect()),
         progress,
         work,
     };
     let next = AtomicUsize::new(0);
-    pool.broadcast(|_| run.thread(&next));
+    let most = spill.map_or(usize::MAX, |spill| spill.most_in_flight.max(1));
+    if let Some(limit) = run.limit.as_ref().filter(|limit| limit.spill.limit == 0) {
+        limit.shelf();
+    }
+    pool.broadcast(|thread| {
+        if thread.index() < most {
+            run.thread(&next);
+        }
+    });
     run.finish(pool, infos)
 }
 
@@ -221,8 +282,41 @@ impl<T: Send> Run<'_, T> {
             self.last.fetch_min(index, Ordering::Relaxed);
             slot.done.store(true, Ordering::Release);
         }
-        lock(&self.found).push(Found { position, result });
+        self.keep(Found { position, result });
+        // What can't be kept makes the rest useless.
+        if let Some(limit) = &self.limit
+            && limit.spill.storage.failed()
+        {
+            for slot in &self.slots {
+                slot.done.store(true, Ordering::Release);
+            }
+        }
         true
+    }
+
+    /// Puts what was found in a step to the rest, within the limit.
+    fn keep(&self, mut found: Found<T>) {
+        let Some(limit) = &self.limit else {
+            return lock(&self.found).found.push(found);
+        };
+        if limit.shelf.get().is_none() {
+            let all = &mut *lock(&self.found);
+            // Another thread may have crossed the limit in the meantime.
+            if limit.shelf.get().is_none() {
+                for (piece, result) in found.result.iter().flatten() {
+                    all.bytes += piece.batch.held(&mut all.seen);
+                    all.bytes += result.as_ref().map_or(0, limit.spill.held);
+                }
+                all.found.push(found);
+                if all.bytes > limit.spill.limit {
+                    all.seen = HashSet::new();
+                    all.found.iter_mut().for_each(|found| limit.spill(found));
+                }
+                return;
+            }
+        }
+        limit.spill(&mut found);
+        lock(&self.found).found.push(found);
     }
 
     /// Puts everything in order, and reports the first error.
@@ -234,7 +328,12 @@ impl<T: Send> Run<'_, T> {
         let mut found = self
             .found
             .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner)
+            .found;
+        let shelf = self.limit.and_then(|limit| limit.shelf.into_inner());
+        if let Some(shelf) = &shelf {
+            shelf.check()?;
+        }
         found.sort_unstable_by_key(|found| found.position);
         let mut hashes = self
             .hashes
@@ -261,7 +360,9 @@ impl<T: Send> Run<'_, T> {
             summaries.push(whole.summary()?);
         }
         rejected.sort_unstable();
-        let table = Table::new(pool, self.input, summaries, batches, rejected, hashes)?;
+        let table = Table::new(
+            pool, self.input, summaries, batches, rejected, hashes, shelf,
+        )?;
         Ok((table, works))
     }
 }

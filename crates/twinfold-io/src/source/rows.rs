@@ -1,44 +1,65 @@
-//! Where the documents of a table are kept. Only this module knows that it is in memory.
+//! Where the documents of a table are kept: in memory, or their columns in a store. Only this module
+//! and [`super::gather`] know which.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{
-    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, new_null_array,
-};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::interleave::interleave;
 use rayon::prelude::*;
+use twinfold::DocId;
+use twinfold::document::{VisitTexts, Wanted};
 
-use super::batch::{Batch, Numbers, value};
+use super::batch::{Batch, ColumnInfo, Numbers};
 use super::columns::{ROLES, Role};
+use super::gather::What;
 use super::ids::{Document, Ids};
 use super::notes::Notes;
+use super::spill::{Shelf, Spilled};
 use super::summary::Summary;
 use super::table::ColumnValue;
+use super::texts::Texts;
 use super::{InputFile, SourceError, schema};
 
 /// The documents of a table.
 #[derive(Debug)]
 pub(super) struct Rows {
-    batches: Vec<Held>,
+    pub(super) batches: Vec<Kept>,
     order: Vec<Document>,
     schema: SchemaRef,
     notes: Notes,
+    /// The id column, if ids were made.
+    made: Option<usize>,
+    /// Where columns are that are not held.
+    pub(super) shelf: Option<Shelf>,
+}
+
+/// A batch as the table keeps it.
+#[derive(Debug)]
+pub(super) struct Kept {
+    file: u32,
+    info: Arc<[ColumnInfo]>,
+    ids: Texts,
+    /// The values of each role, but for ids; of what is spilled, but for texts.
+    roles: [Option<Texts>; ROLES.len()],
+    places: Numbers,
+    pub(super) body: Body,
 }
 
 #[derive(Debug)]
-struct Held {
-    file: u32,
-    ids: StringViewArray,
-    roles: [Option<StringViewArray>; ROLES.len()],
-    places: Numbers,
-    /// For each column of the schema, the values in its held form; `None` where the file lacks it.
-    columns: Vec<Option<ArrayRef>>,
+pub(super) enum Body {
+    Held(Columns),
+    Spilled(Spilled),
 }
+
+/// For each column of the schema, the values in its held form; `None` where the file lacks it.
+pub(super) type Columns = Vec<Option<ArrayRef>>;
 
 impl Rows {
     /// Brings all batches to one schema. `made` is the name of the id column when ids were made.
@@ -48,6 +69,7 @@ impl Rows {
         batches: Vec<Batch>,
         ids: Ids,
         made: Option<String>,
+        shelf: Option<Shelf>,
     ) -> Result<Self, SourceError> {
         let (mut schema, notes) = schema::unify(input, files, &batches);
         let made = made.map(|name| {
@@ -65,43 +87,225 @@ impl Rows {
             schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
             at.unwrap_or(0)
         });
-        let held = |(batch, ids): (Batch, StringViewArray)| {
-            let slots: HashMap<&str, usize> = batch
-                .info
-                .iter()
-                .enumerate()
-                .map(|(i, info)| (info.name.as_str(), i))
-                .collect();
-            let mut columns = Vec::with_capacity(schema.fields().len());
-            for (i, field) in schema.fields().iter().enumerate() {
-                columns.push(match slots.get(field.name().as_str()) {
-                    _ if made == Some(i) => Some(Arc::new(ids.clone()) as ArrayRef),
-                    None => None,
-                    Some(&slot) => {
-                        let kind = schema::held(field.data_type());
-                        let column =
-                            schema::convert(&batch.columns[slot], &batch.info[slot].kind, &kind);
-                        Some(column.map_err(|source| convert_error(field, source))?)
-                    }
-                });
-            }
-            Ok(Held {
-                file: batch.file,
-                ids,
-                roles: batch.roles,
-                places: batch.places,
-                columns,
-            })
-        };
-        let batches = batches.into_iter().zip(ids.ids).collect::<Vec<_>>();
-        // Collected in order, so that the first error is the one reported.
-        let held: Vec<Result<Held, SourceError>> = batches.into_par_iter().map(held).collect();
-        Ok(Self {
-            batches: held.into_iter().collect::<Result<_, _>>()?,
+        let mut rows = Self {
+            batches: Vec::new(),
             order: ids.order,
             schema,
             notes,
+            made,
+            shelf,
+        };
+        let kept = |(batch, ids): (Batch, Texts)| {
+            let Batch {
+                file,
+                info,
+                columns,
+                mut roles,
+                places,
+                spilled,
+                ..
+            } = batch;
+            roles[Role::Id as usize] = None;
+            let mut kept = Kept {
+                file,
+                info,
+                ids,
+                roles,
+                places,
+                body: Body::Held(Vec::new()),
+            };
+            match spilled {
+                None => {
+                    let columns = rows.convert(&kept, &|slot| Ok(columns[slot].clone()))?;
+                    kept.body = Body::Held(columns);
+                }
+                Some(spilled) => {
+                    kept.ids = kept.ids.packed();
+                    kept.body = Body::Spilled(spilled);
+                    rows.check(&kept)?;
+                }
+            }
+            Ok(kept)
+        };
+        let batches = batches.into_iter().zip(ids.ids).collect::<Vec<_>>();
+        // Collected in order, so that the first error is the one reported.
+        let kept: Vec<Result<Kept, SourceError>> = batches.into_par_iter().map(kept).collect();
+        rows.batches = kept.into_iter().collect::<Result<_, _>>()?;
+        Ok(rows)
+    }
+
+    /// All columns of a batch in the held forms of their final types.
+    fn convert(
+        &self,
+        batch: &Kept,
+        column: &dyn Fn(usize) -> Result<ArrayRef, SourceError>,
+    ) -> Result<Columns, SourceError> {
+        let slots = batch.slots();
+        let fields = self.schema.fields().iter().enumerate();
+        fields
+            .map(|(i, field)| self.converted(batch, i, slots.get(field.name().as_str()), column))
+            .collect()
+    }
+
+    /// The `index`th column of the schema, which is the `slot`th of a batch.
+    fn converted(
+        &self,
+        batch: &Kept,
+        index: usize,
+        slot: Option<&usize>,
+        column: &dyn Fn(usize) -> Result<ArrayRef, SourceError>,
+    ) -> Result<Option<ArrayRef>, SourceError> {
+        if self.made == Some(index) {
+            return Ok(Some(Arc::new(batch.ids.array())));
+        }
+        let Some(&slot) = slot else {
+            return Ok(None);
+        };
+        let field = self.schema.field(index);
+        let held = schema::held(field.data_type());
+        let converted = schema::convert(&column(slot)?, &batch.info[slot].kind, &held);
+        Ok(Some(
+            converted.map_err(|error| convert_error(field, error))?,
+        ))
+    }
+
+    /// Converts those columns of a spilled batch that may not fit their final types, to see whether they
+    /// do: that has to be known before anything is published.
+    fn check(&self, batch: &Kept) -> Result<(), SourceError> {
+        let (Body::Spilled(spilled), Some(shelf)) = (&batch.body, &self.shelf) else {
+            return Ok(());
+        };
+        let slots = batch.slots();
+        for (i, field) in self.schema.fields().iter().enumerate() {
+            let Some(slot) = slots.get(field.name().as_str()) else {
+                continue;
+            };
+            let held = schema::held(field.data_type());
+            let (kind, found) = (&batch.info[*slot].kind, &spilled.types[*slot]);
+            if self.made != Some(i) && schema::may_not_fit(kind, found, &held) {
+                self.converted(batch, i, Some(slot), &|slot| shelf.column(spilled, slot))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a batch holds of `what`.
+    pub(super) fn load(&self, number: usize, what: What) -> Result<Cow<'_, Columns>, SourceError> {
+        let batch = &self.batches[number];
+        let (spilled, shelf) = match (&batch.body, &self.shelf) {
+            (Body::Held(columns), _) => {
+                return Ok(match what {
+                    What::All => Cow::Borrowed(columns),
+                    What::Column(index) => Cow::Owned(vec![columns[index].clone()]),
+                    What::Texts => {
+                        let texts = batch.roles[Role::Text as usize].as_ref();
+                        Cow::Owned(vec![texts.map(|texts| Arc::new(texts.array()) as ArrayRef)])
+                    }
+                });
+            }
+            (Body::Spilled(spilled), Some(shelf)) => (spilled, shelf),
+            (Body::Spilled(_), None) => return Err(SourceError::Storage),
+        };
+        let column = |slot| shelf.column(spilled, slot);
+        Ok(Cow::Owned(match what {
+            What::All => self.convert(batch, &column)?,
+            What::Column(index) => {
+                let slots = batch.slots();
+                let slot = slots.get(self.schema.field(index).name().as_str());
+                vec![self.converted(batch, index, slot, &column)?]
+            }
+            What::Texts => vec![shelf.texts(spilled)?],
+        }))
+    }
+
+    /// The columns of `what`.
+    pub(super) fn schema_of(&self, what: What) -> SchemaRef {
+        match what {
+            What::All => self.schema(),
+            What::Column(index) => Arc::new(Schema::new(vec![self.schema.field(index).clone()])),
+            What::Texts => Arc::new(Schema::new(vec![Field::new(
+                "text",
+                DataType::Utf8View,
+                true,
+            )])),
+        }
+    }
+
+    /// Whether documents are in a store.
+    pub(super) fn spilled(&self) -> bool {
+        self.shelf.is_some()
+    }
+
+    /// An error if the store has failed.
+    pub(super) fn check_storage(&self) -> Result<(), SourceError> {
+        self.shelf.as_ref().map_or(Ok(()), Shelf::check)
+    }
+
+    /// The bytes of a document's text.
+    pub(super) fn text_bytes(&self, rank: usize) -> usize {
+        let (batch, row) = self.document(rank);
+        match &self.batches[batch].body {
+            Body::Held(_) => self.role(Role::Text, rank).map_or(0, str::len),
+            Body::Spilled(spilled) => spilled.text_bytes(row),
+        }
+    }
+
+    /// The text of a document that is held.
+    pub(super) fn held_text(&self, rank: usize) -> Option<&str> {
+        let (batch, row) = self.document(rank);
+        let batch = &self.batches[batch];
+        matches!(batch.body, Body::Held(_)).then(|| {
+            let texts = batch.roles[Role::Text as usize].as_ref();
+            texts.and_then(|texts| texts.value(row)).unwrap_or("")
         })
+    }
+
+    /// The rank of each document, batch by batch, and where each batch begins in that.
+    pub(super) fn ranks(&self) -> (Vec<u32>, Vec<usize>) {
+        let mut starts = Vec::with_capacity(self.batches.len() + 1);
+        let mut sum = 0;
+        for batch in &self.batches {
+            starts.push(sum);
+            sum += batch.ids.len();
+        }
+        starts.push(sum);
+        let mut ranks = vec![0; sum];
+        for (rank, &(batch, row)) in (0u32..).zip(&self.order) {
+            ranks[starts[batch as usize] + row as usize] = rank;
+        }
+        (ranks, starts)
+    }
+
+    /// Visits the texts of a table whose documents are in a store, batch by batch.
+    pub(super) fn for_each_spilled_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        let (ranks, starts) = self.ranks();
+        let batch = |number: usize| {
+            let ranks = &ranks[starts[number]..starts[number + 1]];
+            let wanted: Vec<(usize, DocId)> = ranks
+                .iter()
+                .map(|&rank| DocId(rank))
+                .enumerate()
+                .filter(|&(_, document)| wanted(document))
+                .collect();
+            if wanted.is_empty() {
+                return;
+            }
+            // What can't be read has been noted, and ends the run at the end of the stage.
+            let columns = self.load(number, What::Texts);
+            let texts = columns
+                .as_ref()
+                .ok()
+                .and_then(|columns| columns[0].as_ref());
+            let texts = texts.map(|texts| texts.as_string_view());
+            visit(&mut wanted.into_iter().map(|(row, document)| {
+                let text = texts.filter(|texts| texts.is_valid(row));
+                (document, text.map_or("", |texts| texts.value(row)))
+            }));
+        };
+        (0..self.batches.len())
+            .into_par_iter()
+            .with_max_len(1)
+            .for_each(batch);
     }
 
     /// What became another type.
@@ -124,12 +328,14 @@ impl Rows {
 
     pub(super) fn id(&self, rank: usize) -> &str {
         let (batch, row) = self.document(rank);
-        self.batches[batch].ids.value(row)
+        self.batches[batch].ids.value(row).unwrap_or_default()
     }
 
     pub(super) fn role(&self, role: Role, rank: usize) -> Option<&str> {
         let (batch, row) = self.document(rank);
-        value(self.batches[batch].roles[role as usize].as_ref()?, row)
+        self.batches[batch].roles[role as usize]
+            .as_ref()?
+            .value(row)
     }
 
     /// The index of the file, and the line or row.
@@ -139,50 +345,121 @@ impl Rows {
         (batch.file as usize, batch.places.get(row))
     }
 
+    /// Some documents; of a store, batch after batch is read.
     pub(super) fn gather(&self, ranks: &[u32]) -> Result<RecordBatch, SourceError> {
         // Only the batches that are touched take part, numbered as they come.
         let mut numbers = HashMap::new();
-        let mut touched = Vec::new();
-        let picks: Vec<(usize, usize)> = ranks
+        let mut touched: Vec<usize> = Vec::new();
+        let mut picks: Vec<(usize, usize)> = ranks
             .iter()
             .map(|&rank| {
                 let (batch, row) = self.document(rank as usize);
                 let number = *numbers.entry(batch).or_insert_with(|| {
-                    touched.push(&self.batches[batch]);
+                    touched.push(batch);
                     touched.len() - 1
                 });
                 (number, row)
             })
             .collect();
-        let mut columns = Vec::with_capacity(self.schema.fields().len());
-        for (i, field) in self.schema.fields().iter().enumerate() {
-            columns.push(column(&touched, &picks, i, field)?);
+        if !self.spilled() {
+            let touched: Vec<Cow<'_, Columns>> = touched
+                .into_iter()
+                .map(|batch| self.load(batch, What::All))
+                .collect::<Result<_, _>>()?;
+            return assemble(&self.schema, &touched, &picks);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(ranks.len()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(
-            |source| SourceError::Convert {
-                column: String::new(),
-                kind: "the schema of the table".into(),
-                source,
-            },
-        )
+        // Of each batch only what is asked for stays.
+        let mut rows: Vec<Vec<usize>> = vec![Vec::new(); touched.len()];
+        for (batch, row) in &mut picks {
+            let rows = &mut rows[*batch];
+            rows.push(*row);
+            *row = rows.len() - 1;
+        }
+        let mut taken = Vec::with_capacity(touched.len());
+        for (batch, rows) in touched.into_iter().zip(rows) {
+            let batch = [self.load(batch, What::All)?];
+            let picks: Vec<(usize, usize)> = rows.into_iter().map(|row| (0, row)).collect();
+            let fields = self.schema.fields().iter().enumerate();
+            let columns: Columns = fields
+                .map(|(i, field)| {
+                    let present = batch[0][i].is_some();
+                    present.then(|| pick(&batch, &picks, i, field)).transpose()
+                })
+                .collect::<Result<_, _>>()?;
+            taken.push(Cow::Owned(columns));
+        }
+        assemble(&self.schema, &taken, &picks)
     }
 
     pub(super) fn values(&self, name: &str) -> Option<Vec<ColumnValue>> {
         let column = self.schema.index_of(name).ok()?;
-        let values: Vec<Option<Vec<ColumnValue>>> = self
-            .batches
-            .iter()
-            .map(|batch| batch.columns[column].as_ref().map(values).transpose())
-            .collect::<Result<_, _>>()
-            .ok()?;
+        let found: Result<Vec<Option<Vec<ColumnValue>>>, SourceError> = (0..self.batches.len())
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|batch| {
+                let columns = self.load(batch, What::Column(column))?;
+                let values = columns[0].as_ref().map(values).transpose();
+                values.map_err(|source| convert_error(self.schema.field(column), source))
+            })
+            .collect();
+        let mut values = match found {
+            Ok(values) => values,
+            // It was noted, and ends the run; that there is no such column would be wrong.
+            Err(SourceError::Storage | SourceError::Unspill { .. }) => {
+                return Some(vec![ColumnValue::Null; self.len()]);
+            }
+            Err(_) => return None,
+        };
         let value = |&(batch, row): &Document| {
-            values[batch as usize]
-                .as_ref()
-                .map_or(ColumnValue::Null, |v| v[row as usize].clone())
+            let values = values[batch as usize].as_mut();
+            values.map_or(ColumnValue::Null, |values| {
+                std::mem::replace(&mut values[row as usize], ColumnValue::Null)
+            })
         };
         Some(self.order.iter().map(value).collect())
     }
+}
+
+impl Kept {
+    /// The columns by name.
+    fn slots(&self) -> HashMap<&str, usize> {
+        let names = self.info.iter().map(|info| info.name.as_str());
+        names.zip(0..).collect()
+    }
+
+    /// About the bytes that `what` takes in memory.
+    pub(super) fn bytes(&self, what: What) -> u64 {
+        match (&self.body, what) {
+            (Body::Held(_), _) => 0,
+            (Body::Spilled(spilled), What::All) => spilled.bytes,
+            (Body::Spilled(spilled), _) => spilled.all_text_bytes(),
+        }
+    }
+
+    /// How many documents.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
+/// Documents as (portion, row), all columns in their final types.
+pub(super) fn assemble<C: Deref<Target = Columns>>(
+    schema: &SchemaRef,
+    touched: &[C],
+    picks: &[(usize, usize)],
+) -> Result<RecordBatch, SourceError> {
+    let fields = schema.fields().iter().enumerate();
+    let columns = fields
+        .map(|(i, field)| column(touched, picks, i, field))
+        .collect::<Result<_, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(picks.len()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(|source| {
+        SourceError::Convert {
+            column: String::new(),
+            kind: "the schema of the table".into(),
+            source,
+        }
+    })
 }
 
 fn convert_error(field: &Field, source: ArrowError) -> SourceError {
@@ -194,50 +471,22 @@ fn convert_error(field: &Field, source: ArrowError) -> SourceError {
 }
 
 /// One column of some documents, in its final type.
-fn column(
-    touched: &[&Held],
+fn column<C: Deref<Target = Columns>>(
+    touched: &[C],
     picks: &[(usize, usize)],
     index: usize,
     field: &Field,
 ) -> Result<ArrayRef, SourceError> {
     let (kind, error) = (field.data_type(), |source| convert_error(field, source));
-    let held = schema::held(kind);
-    let lacking = new_null_array(&held, 1);
-    let arrays: Vec<&dyn Array> = touched
-        .iter()
-        .map(|batch| batch.columns[index].as_ref().unwrap_or(&lacking).as_ref())
-        .collect();
-    let row = |&(batch, row): &(usize, usize)| {
-        (
-            batch,
-            if touched[batch].columns[index].is_some() {
-                row
-            } else {
-                0
-            },
-        )
-    };
-    let rows: Vec<(usize, usize)> = picks.iter().map(row).collect();
-    if rows.is_empty() {
+    if picks.is_empty() {
         return Ok(new_null_array(kind, 0));
     }
-    let picked = match (interleave(&arrays, &rows), kind) {
-        (Err(_), DataType::Dictionary(_, values)) => {
-            // Dictionaries that are too large together may still fit once unused values are gone.
-            let flat: Vec<ArrayRef> = arrays
-                .iter()
-                .map(|array| cast(*array, values))
-                .collect::<Result<_, _>>()
-                .map_err(error)?;
-            let flat: Vec<&dyn Array> = flat.iter().map(AsRef::as_ref).collect();
-            return cast(&interleave(&flat, &rows).map_err(error)?, kind).map_err(error);
-        }
-        (picked, _) => picked.map_err(error)?,
-    };
-    let bytes: u64 = match &held {
+    let picked = pick(touched, picks, index, field)?;
+    let bytes: u64 = match picked.data_type() {
         DataType::Utf8View => picked.as_string_view().lengths().map(u64::from).sum(),
         DataType::BinaryView => picked.as_binary_view().lengths().map(u64::from).sum(),
-        _ => return Ok(picked),
+        found if found == kind => return Ok(picked),
+        _ => return cast(&picked, kind).map_err(error),
     };
     match kind {
         DataType::Utf8 | DataType::Binary if bytes > i32::MAX as u64 => {
@@ -251,6 +500,44 @@ fn column(
         DataType::Utf8View => Ok(Arc::new(picked.as_string_view().gc())),
         DataType::BinaryView => Ok(Arc::new(picked.as_binary_view().gc())),
         _ => cast(&picked, kind).map_err(error),
+    }
+}
+
+/// One column of some documents, in its held form or as it is in all portions that have it.
+pub(super) fn pick<C: Deref<Target = Columns>>(
+    touched: &[C],
+    picks: &[(usize, usize)],
+    index: usize,
+    field: &Field,
+) -> Result<ArrayRef, SourceError> {
+    let error = |source| convert_error(field, source);
+    let present = touched.iter().find_map(|batch| batch[index].as_ref());
+    let held = match present {
+        Some(array) => array.data_type().clone(),
+        None => schema::held(field.data_type()),
+    };
+    let lacking = new_null_array(&held, 1);
+    let arrays: Vec<&dyn Array> = touched
+        .iter()
+        .map(|batch| batch[index].as_ref().unwrap_or(&lacking).as_ref())
+        .collect();
+    let row = |&(batch, row): &(usize, usize)| {
+        let present = touched[batch][index].is_some();
+        (batch, if present { row } else { 0 })
+    };
+    let rows: Vec<(usize, usize)> = picks.iter().map(row).collect();
+    match (interleave(&arrays, &rows), &held) {
+        (Err(_), DataType::Dictionary(_, values)) => {
+            // Dictionaries that are too large together may still fit once unused values are gone.
+            let flat: Vec<ArrayRef> = arrays
+                .iter()
+                .map(|array| cast(*array, values))
+                .collect::<Result<_, _>>()
+                .map_err(error)?;
+            let flat: Vec<&dyn Array> = flat.iter().map(AsRef::as_ref).collect();
+            cast(&interleave(&flat, &rows).map_err(error)?, &held).map_err(error)
+        }
+        (picked, _) => picked.map_err(error),
     }
 }
 

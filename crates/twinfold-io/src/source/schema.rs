@@ -380,6 +380,23 @@ pub(super) fn convert(
     }
 }
 
+/// Whether [`convert`] may fail for a column whose values are of the type `found`. What the shapes of
+/// JSON or the types promise for any value is not checked.
+pub(super) fn may_not_fit(kind: &Kind, found: &DataType, to: &DataType) -> bool {
+    use DataType::*;
+    match kind {
+        Kind::Json { raw: true, .. } => *to != Float64,
+        _ if found == to || *found == Null => false,
+        _ => match (found, to) {
+            (Boolean, Utf8View) | (Utf8View, Utf8View) => false,
+            (from, Utf8View) if from.is_integer() => false,
+            (from, to) if from.is_integer() && to.is_floating() => false,
+            (Float16 | Float32, Float32 | Float64) => false,
+            _ => true,
+        },
+    }
+}
+
 /// A cast in which what doesn't fit is an error, not a null.
 fn strict(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(

@@ -4,18 +4,23 @@
 //! had for any documents in its final type. Cost: the columns are held once, as they were decoded; a
 //! document adds 8 bytes for its place in the order.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
+use twinfold::document::{VisitTexts, Wanted, in_groups};
 
 use super::batch::Batch;
 use super::columns::{ROLES, Role};
 use super::error::line;
+use super::gather::{Gatherer, What};
 use super::ids;
 use super::list::STDIN;
 use super::notes::About;
 use super::rows::Rows;
+use super::spill::Shelf;
 use super::summary::Summary;
 use super::{Input, Place, Rejected, SourceError};
 
@@ -81,6 +86,7 @@ impl Table {
         batches: Vec<Batch>,
         rejected: Vec<Rejected>,
         hashes: Vec<FileHash>,
+        shelf: Option<Shelf>,
     ) -> Result<Self, SourceError> {
         let mut chosen = ROLES.map(|role| {
             files
@@ -92,7 +98,7 @@ impl Table {
             let usual = || input.columns.wanted(Role::Id)[0].to_string();
             chosen[Role::Id as usize].get_or_insert_with(usual).clone()
         });
-        let rows = pool.install(|| Rows::new(&input.files, &files, batches, ids, made))?;
+        let rows = pool.install(|| Rows::new(&input.files, &files, batches, ids, made, shelf))?;
         Ok(Self {
             rows,
             input: input.clone(),
@@ -135,9 +141,24 @@ impl Table {
         self.rows.id(rank)
     }
 
-    /// The text of a document; empty where it is null.
-    pub fn text(&self, rank: usize) -> &str {
-        self.rows.role(Role::Text, rank).unwrap_or("")
+    /// The text of a document; empty where it is null. Where documents are not held, this reads a
+    /// whole batch: [`twinfold::Documents::for_each_text`] is for many.
+    pub fn text(&self, rank: usize) -> Cow<'_, str> {
+        if let Some(text) = self.rows.held_text(rank) {
+            return Cow::Borrowed(text);
+        }
+        let (batch, row) = self.rows.document(rank);
+        let Ok(columns) = self.rows.load(batch, What::Texts) else {
+            return Cow::default();
+        };
+        let texts = columns[0].as_ref().map(|texts| texts.as_string_view());
+        let text = texts.filter(|texts| texts.is_valid(row));
+        Cow::Owned(text.map_or_else(String::new, |texts| texts.value(row).to_owned()))
+    }
+
+    /// The bytes of its text.
+    pub fn text_bytes(&self, rank: usize) -> usize {
+        self.rows.text_bytes(rank)
     }
 
     /// Its title.
@@ -257,6 +278,39 @@ impl Table {
     /// (or, which only damaged input can bring about, its values can't be told).
     pub fn column_values(&self, name: &str) -> Option<Vec<ColumnValue>> {
         self.rows.values(name)
+    }
+
+    /// Whether the documents are in a storage, since memory had no room for them.
+    pub fn is_spilled(&self) -> bool {
+        self.rows.spilled()
+    }
+
+    /// An error if documents could not be kept or read back. What was made of the texts and columns
+    /// of a table is worth nothing then.
+    pub fn check_storage(&self) -> Result<(), SourceError> {
+        self.rows.check_storage()
+    }
+
+    /// Visits texts, as [`twinfold::Documents::for_each_text`] does.
+    pub(crate) fn visit_texts(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        if self.is_spilled() {
+            return self.rows.for_each_spilled_text(wanted, visit);
+        }
+        in_groups(self.len(), wanted, visit, &|document| {
+            self.rows.held_text(document.index()).unwrap_or("")
+        });
+    }
+
+    /// The documents of `groups` of runs, in their order, which is ascending by rank, and within
+    /// `budget` bytes. `name` is that of a store that may be needed.
+    pub(crate) fn gatherer<'a>(
+        &'a self,
+        what: What,
+        groups: &[&[&'a [u32]]],
+        budget: u64,
+        name: &str,
+    ) -> Result<Gatherer<'a>, SourceError> {
+        Gatherer::new(&self.rows, what, groups, budget, name)
     }
 
     /// Every input column of these documents, in the order given.

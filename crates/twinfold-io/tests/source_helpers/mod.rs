@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
-use twinfold_io::source::{ColumnNames, Input, ReadProgress, SourceError, SourceOptions, Table};
+use twinfold::{Documents as _, MemoryStorage};
+use twinfold_io::source::{
+    Batch, ColumnNames, Input, ReadProgress, SourceError, SourceOptions, Spill, Table,
+};
 
 /// id, title, text.
 pub(crate) type Doc = (String, Option<String>, String);
@@ -68,12 +71,25 @@ pub(crate) fn read_with(
         told.documents += step.documents;
         told.bytes += step.bytes;
     };
-    let result = input.read(&pool(threads), &progress, &|batch| {
-        assert!(batch.len() <= 8192 && !batch.is_empty());
-        (0..batch.len())
-            .map(|row| batch.text(row).len())
-            .sum::<usize>()
-    })?;
+    let result = input.read(
+        &pool(threads),
+        &progress,
+        &|batch| {
+            assert!(batch.len() <= 8192 && !batch.is_empty());
+            (0..batch.len())
+                .map(|row| batch.text(row).len())
+                .sum::<usize>()
+        },
+        None,
+    );
+    if input
+        .files()
+        .iter()
+        .all(|file| file.bytes > 0 && file.path.is_some())
+    {
+        spilled(&input, &result, threads);
+    }
+    let result = result?;
     let told = told.into_inner().unwrap();
     assert_eq!(told.documents, result.0.read());
     assert_eq!(
@@ -87,6 +103,73 @@ pub(crate) fn read_with(
     );
     check(&result.0, &result.1);
     Ok(result)
+}
+
+/// Reads the same into a storage, from the start: everything has to be as in memory.
+fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threads: usize) {
+    let told = std::sync::atomic::AtomicUsize::new(0);
+    let spill = Spill {
+        storage: Arc::new(MemoryStorage),
+        limit: 0,
+        most_in_flight: threads,
+        held: &|_: &usize| 0,
+        spill: &|_| {
+            told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        },
+    };
+    let work = |batch: &Batch| (0..batch.len()).map(|row| batch.text(row).len()).sum();
+    let found = input.read(&pool(threads), &|_| (), &work, Some(&spill));
+    let (held, found) = match (held, found) {
+        (Err(a), Err(b)) => return assert_eq!(a.to_string(), b.to_string()),
+        (Ok(held), found) => (held, found.unwrap()),
+        (Err(error), Ok(_)) => panic!("{error} in memory only"),
+    };
+    assert_eq!(held.1, found.1);
+    assert_eq!(told.into_inner(), found.1.len());
+    let (held, found) = (&held.0, &found.0);
+    assert!(found.is_spilled() && !held.is_spilled());
+    assert_eq!(held.len(), found.len());
+    assert_eq!(held.notes(), found.notes());
+    assert_eq!(held.rejected(), found.rejected());
+    assert_eq!(held.file_hashes(), found.file_hashes());
+    assert_eq!(held.schema(), found.schema());
+    for rank in 0..held.len() {
+        assert_eq!(held.id(rank), found.id(rank));
+        assert_eq!(held.title(rank), found.title(rank));
+        assert_eq!(held.source(rank), found.source(rank));
+        assert_eq!(held.domain(rank), found.domain(rank));
+        assert_eq!(held.date(rank), found.date(rank));
+        assert_eq!(held.place(rank), found.place(rank));
+        assert_eq!(held.text_bytes(rank), found.text_bytes(rank));
+        assert_eq!(held.origin(rank), found.origin(rank));
+    }
+    let seen = std::sync::Mutex::new(vec![0; held.len()]);
+    found.for_each_text(&|document| document.0 % 3 != 1, &|texts| {
+        for (document, text) in texts {
+            assert_eq!(held.text(document.index()), text);
+            seen.lock().unwrap()[document.index()] += 1;
+        }
+    });
+    for (rank, times) in seen.into_inner().unwrap().into_iter().enumerate() {
+        assert_eq!(times, usize::from(rank % 3 != 1));
+    }
+    let ranks: Vec<u32> = (0..held.len() as u32).collect();
+    for some in ranks.chunks(5000) {
+        let bytes = |table: &Table| {
+            let batch = table.gather(some).unwrap();
+            let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.into_inner().unwrap()
+        };
+        assert!(bytes(held) == bytes(found));
+    }
+    for name in held.column_names() {
+        let values = |table: &Table| format!("{:?}", table.column_values(&name));
+        assert!(values(held) == values(found), "{name}");
+    }
+    if !held.is_empty() {
+        assert_eq!(held.text(0), found.text(0));
+    }
 }
 
 pub(crate) fn read(path: &Path) -> Result<Table, SourceError> {

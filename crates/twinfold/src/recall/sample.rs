@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::document::{DocId, Documents, Value};
+use crate::document::{DocId, Documents, Value, VisitTexts, Wanted};
 
 /// The `size` documents whose ids have the least hashes under a seed, ascending; all, if there are no
 /// more.
@@ -67,8 +67,15 @@ impl Documents for Selection<'_> {
         self.documents.id(self.ranks[document.index()])
     }
 
-    fn text(&self, document: DocId) -> &str {
-        self.documents.text(self.ranks[document.index()])
+    fn for_each_text(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
+        let here = |document: DocId| {
+            let place = self.ranks.binary_search(&document).ok()?;
+            Some(DocId(place as u32))
+        };
+        self.documents
+            .for_each_text(&|document| here(document).is_some_and(wanted), &|texts| {
+                visit(&mut texts.filter_map(|(document, text)| Some((here(document)?, text))))
+            });
     }
 
     fn title(&self, document: DocId) -> Option<Cow<'_, str>> {
