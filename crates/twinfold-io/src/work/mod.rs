@@ -373,7 +373,7 @@ impl WorkFolder {
     }
 
     /// The run is over, and has no use for its stages any more.
-    pub fn finish(self) {
+    pub fn finish(&self) {
         self.cleanup.lock().stage = None;
     }
 
