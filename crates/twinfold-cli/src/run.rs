@@ -289,7 +289,10 @@ struct Spilled(OnceLock<FingerprintStores>);
 
 impl Spilled {
     fn stores(&self, storage: &dyn Storage) -> &FingerprintStores {
-        self.0.get_or_init(|| FingerprintStores::new(storage))
+        self.0.get_or_init(|| {
+            twinfold::return_large_blocks();
+            FingerprintStores::new(storage)
+        })
     }
 }
 
@@ -319,6 +322,7 @@ fn read(
         for row in 0..batch.len() {
             fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
         }
+        fingerprints.finish();
         fingerprints
     };
     workplace.read(resolved, &work, Some(spill))

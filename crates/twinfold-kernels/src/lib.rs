@@ -5,12 +5,14 @@
 //! processor without the instructions gets the serial version. The choice is made at run time, so
 //! one binary serves every machine and gives the same bytes on all of them.
 
+mod allocator;
 mod ascii;
 mod intersect;
 mod minhash;
 mod parity;
 mod xxh3;
 
+pub use allocator::return_large_blocks;
 pub use ascii::{append_collapsed, append_words, lead_bytes};
 pub use intersect::{intersection_at_least, intersection_size};
 pub use minhash::{minhash, minhash_instructions, serial as minhash_serial};

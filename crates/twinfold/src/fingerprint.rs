@@ -148,10 +148,29 @@ impl FingerprintBatch {
             + values(&self.signatures)
     }
 
-    /// Moves what grows with the texts to stores. Nothing can be pushed to the batch from then on.
-    pub fn spill(&mut self, stores: &FingerprintStores) {
+    /// Lets go of the room that was for more documents.
+    pub fn finish(&mut self) {
         if let Some(raw) = &mut self.raw {
             raw.seal();
+            raw.waiting = Vec::new();
+            raw.blocks.shrink_to_fit();
+        }
+        self.exact.shrink_to_fit();
+        self.origins.shrink_to_fit();
+        self.stable.shrink_to_fit();
+        self.token_counts.shrink_to_fit();
+        self.normalised_bytes.shrink_to_fit();
+        self.set_ends.shrink_to_fit();
+        self.digests.shrink_to_fit();
+        self.bands.shrink_to_fit();
+        self.prefix_keys.shrink_to_fit();
+        self.number_keys.shrink_to_fit();
+    }
+
+    /// Moves what grows with the texts to stores. Nothing can be pushed to the batch from then on.
+    pub fn spill(&mut self, stores: &FingerprintStores) {
+        self.finish();
+        if let Some(raw) = &mut self.raw {
             for block in &mut raw.blocks {
                 block.spill(&stores.raw);
             }

@@ -60,6 +60,8 @@ pub use represent::KeepRule;
 pub use store::{MemoryStorage, Room, Storage, Store};
 pub use threshold::Threshold;
 
+pub use twinfold_kernels::return_large_blocks;
+
 /// The instruction set that each kernel uses on this machine. Results do not depend on it.
 pub fn kernels() -> [(&'static str, &'static str); 1] {
     [("minhash", twinfold_kernels::minhash_instructions())]

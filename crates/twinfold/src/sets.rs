@@ -12,7 +12,7 @@ use twinfold_kernels::{Parity, parity, parity_distance};
 use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
-use crate::fingerprint::{FingerprintBatch, FingerprintStores, Origin, Raw};
+use crate::fingerprint::{FingerprintBatch, FingerprintStores, Origin};
 use crate::pipeline::Stage;
 use crate::raw;
 use crate::state::{Reader, Writer};
@@ -361,10 +361,7 @@ fn settle(
     exact_first: &[DocId],
     room: &Room,
 ) {
-    batches
-        .par_iter_mut()
-        .flat_map(|batch| &mut batch.raw)
-        .for_each(Raw::seal);
+    batches.par_iter_mut().for_each(FingerprintBatch::finish);
     let mut first_blocks = Vec::with_capacity(batches.len());
     let mut blocks = Vec::new();
     for batch in &mut *batches {

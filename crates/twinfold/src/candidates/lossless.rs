@@ -143,8 +143,8 @@ struct Posting {
 impl LosslessGenerator {
     /// Chooses the prefixes of all sets and indexes them.
     pub fn new(threshold: Threshold, sets: &ShingleSets, room: &Room) -> Self {
-        /// Keys of a window, where memory is bounded.
-        const WINDOW: usize = 1 << 20;
+        /// The least keys of a window: fewer are too few to share out.
+        const WINDOW: usize = 1 << 19;
         let limits = match room.storage {
             None => Limits {
                 block: BLOCK,
@@ -153,7 +153,7 @@ impl LosslessGenerator {
             },
             Some(_) => Limits {
                 block: BLOCK,
-                window: WINDOW,
+                window: ((room.bytes / 256) as usize).max(WINDOW),
                 held: room.bytes / 4,
             },
         };
@@ -257,8 +257,11 @@ impl LosslessGenerator {
             if index.fullest > largest.1 {
                 largest = ("a common shingle", index.fullest);
             }
-            let postings = index.postings();
-            bytes += size_of_val(&postings[..]) as u64;
+            let mut postings = Arc::default();
+            if all.held.is_some() {
+                postings = index.postings();
+                bytes += size_of_val(&postings[..]) as u64;
+            }
             let sums = index.sums(&self.weights);
             for window in self.prefixes.windows(probes, self.limits.window) {
                 let keep = all.held.is_some();
@@ -269,6 +272,7 @@ impl LosslessGenerator {
                 bytes += size_of_val(&met.hits[..]) as u64 + 8 * met.hit_ends.len() as u64;
                 if bytes > self.limits.held {
                     all.held = None;
+                    postings = Arc::default();
                 }
                 if let Some(held) = &mut all.held
                     && !met.hits.is_empty()
@@ -744,8 +748,8 @@ impl Block {
     }
 }
 
-/// Postings of a block: some dozens of megabytes.
-const BLOCK: usize = 1 << 23;
+/// Postings of a block: with what they are found by, about 130 megabytes.
+const BLOCK: usize = 1 << 22;
 
 /// A walker's memory of the sets that it has met in a block, marked by whoever met them last.
 struct Met(Vec<u32>);
