@@ -291,6 +291,11 @@ impl Table {
         self.rows.check_storage()
     }
 
+    #[cfg(test)]
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
     /// Visits texts, as [`twinfold::Documents::for_each_text`] does.
     pub(crate) fn visit_texts(&self, wanted: &Wanted<'_>, visit: &VisitTexts<'_>) {
         if self.is_spilled() {
