@@ -31,7 +31,7 @@ pub fn any_file(name: &str, bytes: &[u8]) {
             quotes,
             ..SourceOptions::default()
         })?;
-        input.read(&POOL, &|_| {}, &|batch| batch.len())
+        input.read(&POOL, &|_| {}, &|batch| batch.len(), None)
     };
     let csv = name.contains(".csv") || name.contains(".tsv");
     let quotes = [Quotes::Auto, Quotes::Always, Quotes::Never];

@@ -1,5 +1,7 @@
 //! What is published from a table in a storage is, byte for byte, what is published from memory.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod source_helpers;
 
 use std::path::Path;

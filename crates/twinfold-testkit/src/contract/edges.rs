@@ -2,7 +2,7 @@
 
 use twinfold::candidates::Guarantee;
 use twinfold::config::{BlockKey, Candidates};
-use twinfold::document::{DocId, Documents};
+use twinfold::document::DocId;
 use twinfold::edges::{Edge, Instrument};
 use twinfold::outcome::Outcome;
 
