@@ -8,8 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
@@ -180,11 +182,64 @@ pub(crate) fn write_jsonl(kind: Kind, documents: usize, out: &mut impl Write) ->
     out.flush()
 }
 
-/// Writes a corpus as Parquet, compressed as most files are.
+/// Writes a corpus of a kind as Parquet.
 pub(crate) fn write_parquet(
     kind: Kind,
     documents: usize,
     path: &Path,
+) -> Result<(), Box<dyn Error>> {
+    write_texts(path, |take| kind.generate(documents, take))
+}
+
+/// Writes the texts of a Parquet file over and over as another, up to so many bytes of text: each
+/// time with another word in the place of one in fifty.
+pub(crate) fn write_edited(from: &Path, bytes: u64, path: &Path) -> Result<(), Box<dyn Error>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(from)?)?.build()?;
+    let mut texts: Vec<String> = Vec::new();
+    for batch in reader {
+        let batch = batch?;
+        let column = batch
+            .column_by_name("body")
+            .and_then(|column| column.as_string_opt::<i32>())
+            .ok_or("there is no column body of strings")?;
+        texts.extend(column.iter().flatten().map(str::to_owned));
+    }
+    write_texts(path, |take| {
+        let mut random = Random(42);
+        let mut written = 0;
+        let mut edited = String::new();
+        for round in 0.. {
+            for text in &texts {
+                edited.clear();
+                for piece in text.split_inclusive(' ') {
+                    if round > 0 && random.below(50) == 0 {
+                        edited.push_str(&word(random.below(50_000)));
+                        edited.push(' ');
+                    } else {
+                        edited.push_str(piece);
+                    }
+                }
+                take(&edited)?;
+                written += edited.len() as u64;
+                if written >= bytes {
+                    return Ok(());
+                }
+            }
+            if written == 0 {
+                return Err("there is no text to repeat".into());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Hands texts to the function that it is given.
+type Take<'a> = &'a mut dyn FnMut(&str) -> Result<(), Box<dyn Error>>;
+
+/// Writes texts as Parquet, compressed as most files are.
+fn write_texts(
+    path: &Path,
+    generate: impl FnOnce(Take<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     /// Text of a row group.
     const BYTES: usize = 32 << 20;
@@ -207,7 +262,7 @@ pub(crate) fn write_parquet(
     let schema = batch(0, &[])?.schema();
     let mut writer = ArrowWriter::try_new(File::create(path)?, schema, Some(properties))?;
     let (mut first, mut texts, mut bytes) = (0, Vec::new(), 0);
-    kind.generate(documents, |text| -> Result<(), Box<dyn Error>> {
+    generate(&mut |text| {
         bytes += text.len();
         texts.push(text.to_owned());
         if bytes >= BYTES {

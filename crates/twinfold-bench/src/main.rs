@@ -65,6 +65,16 @@ enum Command {
         #[arg(long, value_enum, default_value = "mixed")]
         kind: corpus::Kind,
     },
+    /// Write the texts of a Parquet file over and over, each time edited, as another Parquet file
+    Repeat {
+        /// A Parquet file with a column `body`.
+        from: PathBuf,
+        /// The file to write.
+        to: PathBuf,
+        /// Gigabytes of text.
+        #[arg(long, default_value_t = 4.0)]
+        gigabytes: f64,
+    },
     /// One pass over one input, for the other commands
     #[command(hide = true)]
     Once {
@@ -137,6 +147,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             corpus::write_jsonl(kind, documents, &mut std::io::stdout().lock())?;
             Ok(())
         }
+        Command::Repeat {
+            from,
+            to,
+            gigabytes,
+        } => corpus::write_edited(&from, (gigabytes * 1e9) as u64, &to),
         Command::Once {
             pass,
             input,

@@ -79,6 +79,12 @@ impl From<twinfold_io::publish::PublishError> for Fault {
     }
 }
 
+impl From<&twinfold_io::work::WorkError> for Fault {
+    fn from(error: &twinfold_io::work::WorkError) -> Self {
+        Self::with(error, error.hint())
+    }
+}
+
 /// An error and what caused it, as far as that says more.
 struct Chain<'a>(&'a (dyn std::error::Error + 'static));
 

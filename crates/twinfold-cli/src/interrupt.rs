@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use twinfold_io::publish::{FolderCleanup, OutputFolder, PublishError};
+use twinfold_io::work::{WorkCleanup, WorkFolder};
 
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -16,6 +17,7 @@ use crate::progress::Progress;
 /// What an interrupt has to clean up.
 struct Running {
     cleanup: FolderCleanup,
+    work: Option<WorkCleanup>,
     progress: Arc<Progress>,
     out: PathBuf,
 }
@@ -44,10 +46,18 @@ impl Interrupts {
         let folder = claim()?;
         *running = Some(Running {
             cleanup: folder.cleanup(),
+            work: None,
             progress: Arc::clone(progress),
             out: folder.path().to_owned(),
         });
         Ok(folder)
+    }
+
+    /// The run has a work folder, too.
+    pub(crate) fn works_in(&self, work: &WorkFolder) {
+        if let Some(running) = &mut *self.running() {
+            running.work = Some(work.cleanup());
+        }
     }
 }
 
@@ -61,7 +71,7 @@ mod signals {
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
-    use super::{Fault, Interrupts};
+    use super::{Fault, Interrupts, WorkCleanup};
 
     impl Interrupts {
         /// Waits for signals from now on.
@@ -95,9 +105,16 @@ mod signals {
                 Some(running) => {
                     running.progress.stop();
                     let out = running.out.display();
-                    match running.cleanup.abandon() {
-                        true => format!("interrupted: the results in {out} are complete"),
-                        false => format!("interrupted: nothing was written to {out}"),
+                    let complete = running.cleanup.abandon();
+                    let kept = running.work.as_ref().and_then(WorkCleanup::abandon);
+                    match (complete, kept) {
+                        (true, _) => format!("interrupted: the results in {out} are complete"),
+                        (false, None) => format!("interrupted: nothing was written to {out}"),
+                        (false, Some((work, stage))) => format!(
+                            "interrupted: nothing was written to {out}; {} holds the run up to its \
+                             stage {stage}, to go on from with --resume",
+                            work.display()
+                        ),
                     }
                 }
             };

@@ -8,6 +8,7 @@ mod compare;
 mod expect;
 mod fault;
 mod interrupt;
+mod memory;
 mod options;
 mod progress;
 mod recall;

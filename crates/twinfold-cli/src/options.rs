@@ -273,6 +273,33 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<usize>,
 
+    /// Memory that the run may take: an amount such as 2GB or 512MiB, or a share of the machine's
+    ///
+    /// [default: 70% of what the machine, or the control group, has]. What doesn't fit goes to files;
+    /// results do not depend on it. About 400 bytes are needed for each document, whatever its length,
+    /// and more with lsh: a run that can't do with so little says what it needs, and stops.
+    #[arg(long, value_name = "SIZE", help_heading = "Memory and disk")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<String>,
+
+    /// Folder for what memory has no room for, and for stages that are whole
+    ///
+    /// A folder of its own: made if need be, and removed at the end. If the run is interrupted, it
+    /// stays with the last whole stage, and the same command goes on from there with --resume. It takes
+    /// about four times as many bytes as the texts. Without it, what memory has no room for goes to
+    /// files in the output folder that are gone when the run ends, however it ends.
+    #[arg(long, value_name = "DIR", help_heading = "Memory and disk")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) work_dir: Option<String>,
+
+    /// Go on from the last whole stage in --work-dir [default: false]
+    ///
+    /// Only where input and settings are the same: a run that differs is refused. Where there is no
+    /// stage yet, the run begins anew.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Memory and disk")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resume: Option<bool>,
+
     /// Show progress: auto, always or never [default: auto]
     ///
     /// Bars on a terminal, plain lines elsewhere, on standard error; `always` also with --quiet.
@@ -332,7 +359,8 @@ pub(crate) struct RecallArguments {
 impl RecallArguments {
     /// Settings that decide what a run leaves behind, and nothing that is measured: hidden in the help,
     /// and refused.
-    pub(crate) const WITHOUT_MEANING: [&str; 3] = ["publish", "edges", "expect"];
+    pub(crate) const WITHOUT_MEANING: [&str; 6] =
+        ["publish", "edges", "expect", "memory", "work_dir", "resume"];
 
     /// The command with what is different from a run.
     pub(crate) fn adapt(command: clap::Command) -> clap::Command {

@@ -191,6 +191,15 @@ impl Progress {
         }
     }
 
+    /// Says something between two stages.
+    pub(crate) fn note(&self, text: &dyn std::fmt::Display) {
+        let mut state = self.state();
+        self.end(&mut state);
+        if self.shown != Shown::Nothing {
+            say(&text.to_string());
+        }
+    }
+
     /// Ends the last stage, and gives the times of all since the last call.
     pub(crate) fn finish(&self) -> Vec<StageTime> {
         let mut state = self.state();

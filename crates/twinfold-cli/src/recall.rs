@@ -30,7 +30,7 @@ const LOSSLESS: &str = "lossless";
 pub(crate) fn run(measurement: &Measurement, interrupts: &Interrupts) -> Result<(), Fault> {
     let resolved = &measurement.resolved;
     let workplace = Workplace::new(resolved, interrupts)?;
-    let (table, _) = workplace.read(resolved, &|_| ())?;
+    let (table, _) = workplace.read(resolved, &|_| (), None)?;
     let Workplace {
         pool,
         folder,

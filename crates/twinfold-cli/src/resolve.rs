@@ -16,6 +16,7 @@ use twinfold_io::publish::{PublishSet, Relation};
 use twinfold_io::source::{ColumnNames, Delimiter, Format, Quotes, SourceOptions};
 
 use crate::fault::Fault;
+use crate::memory;
 use crate::options::{Settings, kinds};
 use crate::progress::When;
 
@@ -30,6 +31,10 @@ pub(crate) struct Resolved {
     pub(crate) overwrite: bool,
     pub(crate) strict: bool,
     pub(crate) threads: usize,
+    /// The bound on memory, as it was stated.
+    pub(crate) memory: String,
+    pub(crate) work_dir: Option<PathBuf>,
+    pub(crate) resume: bool,
     pub(crate) progress: When,
     pub(crate) quiet: bool,
     pub(crate) json: bool,
@@ -314,6 +319,14 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         Some(threads) => threads,
         None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
     };
+    let memory = settings.memory.clone();
+    let memory = memory.unwrap_or_else(|| memory::DEFAULT.into());
+    memory::check(&memory)?;
+    let resume = settings.resume.unwrap_or(false);
+    if resume && settings.work_dir.is_none() {
+        return Err(Fault::new("--resume needs the folder to go on from")
+            .hint("add the --work-dir of the run that was interrupted"));
+    }
     let format = settings
         .format
         .as_deref()
@@ -352,6 +365,9 @@ fn complete(settings: Settings) -> Result<Resolved, Fault> {
         overwrite: settings.overwrite.unwrap_or(false),
         strict: settings.strict.unwrap_or(false),
         threads,
+        memory,
+        work_dir: settings.work_dir.as_ref().map(PathBuf::from),
+        resume,
         progress,
         quiet: settings.quiet.unwrap_or(false),
         json: settings.json.unwrap_or(false),
@@ -418,6 +434,8 @@ impl Resolved {
             publish: Some(self.publish.to_string()),
             overwrite: Some(self.overwrite),
             threads: Some(self.threads),
+            memory: Some(self.memory.clone()),
+            resume: Some(self.resume),
             progress: Some(self.progress.to_string()),
             quiet: Some(self.quiet),
             json: Some(self.json),
@@ -451,6 +469,9 @@ impl Resolved {
             expect: None,
             overwrite: None,
             threads: None,
+            memory: None,
+            work_dir: None,
+            resume: None,
             progress: None,
             quiet: None,
             json: None,

@@ -1,22 +1,25 @@
 //! `twinfold run`: files in, published relations out.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use twinfold::DocId;
-use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
+use twinfold::fingerprint::{FingerprintBatch, FingerprintStores, Fingerprinter, SeenTexts};
 use twinfold::labels::Labels;
 use twinfold::pipeline::{self, Observer as _, Options, Stage};
 use twinfold::sets::ShingleSets;
+use twinfold::{DocId, Room, Storage};
 use twinfold_io::publish::{
     Environment, InputEntry, Manifest, OutputFolder, Publication, Records, Relation, publish,
     renamed_columns,
 };
-use twinfold_io::source::{Batch, Input, ReadProgress, Table};
+use twinfold_io::source::{Batch, Input, ReadProgress, Spill, Table};
+use twinfold_io::work::WorkFolder;
 
 use crate::expect;
 use crate::fault::Fault;
 use crate::interrupt::Interrupts;
+use crate::memory::{Memory, peak};
 use crate::print;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
@@ -69,11 +72,12 @@ impl Workplace {
         &self,
         resolved: &Resolved,
         work: &(dyn Fn(&Batch) -> T + Sync),
+        spill: Option<&Spill<'_, T>>,
     ) -> Result<(Table, Vec<T>), Fault> {
         let bytes = Some(self.input.bytes()).filter(|&bytes| bytes > 0);
         self.progress.stage("read", Unit::Bytes, bytes);
         let progress = |step: ReadProgress| self.progress.add(step.bytes, step.documents);
-        let (documents, results) = self.input.read(&self.pool, &progress, work, None)?;
+        let (documents, results) = self.input.read(&self.pool, &progress, work, spill)?;
         check_read(&documents)?;
         check_rejected(resolved, &documents)?;
         check_size(&documents)?;
@@ -83,25 +87,82 @@ impl Workplace {
 
 /// Runs what was resolved.
 pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fault> {
+    let memory = Memory::new(&resolved.memory)?;
     let workplace = Workplace::new(resolved, interrupts)?;
-    let (documents, batches) = read(resolved, &workplace)?;
+    let work = match &resolved.work_dir {
+        None => WorkFolder::temporary(workplace.folder.staged("work")),
+        Some(path) => {
+            check_work_folder(path, resolved)?;
+            WorkFolder::claim(path, serde_json::Value::Null, None)
+                .map_err(|e| Fault::from(&e))?
+                .0
+        }
+    };
+    let work = Arc::new(work);
+    interrupts.works_in(&work);
+    let result = work_in(resolved, workplace, memory, &work);
+    match result {
+        Ok(()) => {
+            work.finish();
+            Ok(())
+        }
+        // What failed first says more than what followed from it.
+        Err(fault) => Err(work.failure().map_or(fault, Fault::from)),
+    }
+}
+
+fn work_in(
+    resolved: &Resolved,
+    workplace: Workplace,
+    memory: Memory,
+    work: &Arc<WorkFolder>,
+) -> Result<(), Fault> {
+    let storage: Arc<dyn Storage> = Arc::clone(work) as _;
+    let spilled = Spilled::default();
+    let limit = match work.keeps_stages() {
+        true => 0,
+        false => memory.held(),
+    };
+    let spill = Spill {
+        storage: Arc::clone(&storage),
+        limit,
+        most_in_flight: memory.readers(resolved.threads),
+        held: &FingerprintBatch::held_bytes,
+        spill: &|batch| batch.spill(spilled.stores(&*storage)),
+    };
+    let (documents, batches) = read(resolved, &workplace, &spill)?;
     let Workplace {
         pool,
         folder,
         progress,
         ..
     } = workplace;
+    let stores = spilled.0.into_inner();
+    progress.note(&memory.expect(&resolved.config, &documents, stores.is_some())?);
+    let writing = match stores {
+        None => u64::MAX,
+        Some(_) => memory.writing(),
+    };
 
+    let room = Room {
+        bytes: memory.room(),
+        storage: Some(Arc::clone(&storage)),
+        checkpoint: None,
+    };
     let outcome = pool.install(|| {
         progress.begin(Stage::Group, None);
-        let sets = ShingleSets::new(
+        let sets = ShingleSets::bounded(
             &resolved.config,
             batches,
+            stores.as_ref(),
             documents.len(),
             |document: DocId| documents.origin(document.index()),
+            &room,
         );
+        drop(stores);
         let options = Options {
             list_rejected: resolved.publish.contains(Relation::ScoredPairs),
+            room,
         };
         pipeline::run(&resolved.config, &documents, sets, options, &*progress)
     })?;
@@ -121,7 +182,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
     let publication = Publication {
         documents: &documents,
         outcome: &outcome,
-        memory: u64::MAX,
+        memory: writing,
     };
     let mut files = pool.install(|| {
         publish(publication, &resolved.publish, &folder, &|_| {
@@ -131,6 +192,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
 
     let sources = Labels::new(&documents, "source").map(|labels| labels.counts(&outcome));
     let stage_times = progress.finish();
+    let peak_memory = peak();
     let manifest = Manifest {
         program: PROGRAM.into(),
         configuration: serde_json::to_value(resolved.configuration()).map_err(Fault::new)?,
@@ -159,6 +221,8 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
             engine: "local",
             kernels: twinfold::kernels().into_iter().collect(),
             threads: resolved.threads,
+            memory: memory.bytes(),
+            peak_memory,
             stage_times: stage_times.clone(),
             manifest_sha256: String::new(),
         },
@@ -185,6 +249,8 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
         sources_losing_most: LostMost::of(sources.as_deref().unwrap_or_default()),
         renamed_columns: &manifest.renamed_columns,
         stage_times: &stage_times,
+        peak_memory,
+        memory: memory.bytes(),
         least_direct_score: outcome
             .removed()
             .iter()
@@ -217,21 +283,45 @@ pub(crate) fn print_summary(text: &str, out: &Path) -> Result<(), Fault> {
     })
 }
 
+/// The stores of fingerprints, once there is need for them.
+#[derive(Default)]
+struct Spilled(OnceLock<FingerprintStores>);
+
+impl Spilled {
+    fn stores(&self, storage: &dyn Storage) -> &FingerprintStores {
+        self.0.get_or_init(|| FingerprintStores::new(storage))
+    }
+}
+
+/// A run never works in the folder that it writes to.
+fn check_work_folder(path: &Path, resolved: &Resolved) -> Result<(), Fault> {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    match (real(path), resolved.out.as_deref().and_then(real)) {
+        (Some(work), Some(out)) if work == out => {
+            Err(Fault::new("the work folder is the output folder")
+                .hint("name another --work-dir, which may be a folder in it"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the documents, and fingerprints them while they are read.
 fn read(
     resolved: &Resolved,
     workplace: &Workplace,
+    spill: &Spill<'_, FingerprintBatch>,
 ) -> Result<(Table, Vec<FingerprintBatch>), Fault> {
     let seen = SeenTexts::new();
     let fingerprinter = Fingerprinter::new(&resolved.config);
-    workplace.read(resolved, &|batch| {
+    let work = |batch: &Batch| {
         let mut fingerprinter = fingerprinter.clone();
         let mut fingerprints = FingerprintBatch::default();
         for row in 0..batch.len() {
             fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
         }
         fingerprints
-    })
+    };
+    workplace.read(resolved, &work, Some(spill))
 }
 
 /// A run never removes what it reads.

@@ -32,6 +32,9 @@ pub(crate) struct Summary<'a> {
     pub(crate) sources_losing_most: Vec<LostMost>,
     pub(crate) renamed_columns: &'a [(String, String)],
     pub(crate) stage_times: &'a [StageTime],
+    /// The most memory that was held, where the system tells, and what was allowed.
+    pub(crate) peak_memory: Option<u64>,
+    pub(crate) memory: u64,
     /// The least score of a removed document against the kept one; 1 where none was removed.
     pub(crate) least_direct_score: f64,
     pub(crate) out: String,
@@ -277,6 +280,14 @@ impl Summary<'_> {
             .collect();
         let total: f64 = self.stage_times.iter().map(|time| time.seconds).sum();
         writeln!(text, "time         {total:.2} s: {}", times.join(", "))?;
+        if let Some(peak) = self.peak_memory {
+            writeln!(
+                text,
+                "memory       {} at most, of {}",
+                HumanBytes(peak),
+                HumanBytes(self.memory)
+            )?;
+        }
         let bytes = self.files.iter().map(|file| file.bytes).sum();
         writeln!(
             text,

@@ -8,3 +8,4 @@ mod documents;
 mod marks;
 pub mod publish;
 pub mod source;
+pub mod work;

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use crate::candidates::JoinEdges;
 use crate::document::DocId;
 use crate::graph::UnionFind;
+use crate::pairs::AcceptedPairs;
 use crate::score::ScoredPair;
 use crate::sets::ShingleSets;
 
@@ -184,12 +185,10 @@ impl ExactPairs {
     }
 
     /// Leaves out the pairs whose classes are an accepted pair: that pair stands for them.
-    pub(crate) fn without(mut self, accepted: &[ScoredPair], sets: &ShingleSets) -> Self {
+    pub(crate) fn without(mut self, accepted: &AcceptedPairs, sets: &ShingleSets) -> Self {
         self.documents
             .retain(|&(a, b)| match (sets.class_of(a), sets.class_of(b)) {
-                (Some(x), Some(y)) => accepted
-                    .binary_search_by_key(&(x.min(y), x.max(y)), |pair| (pair.left, pair.right))
-                    .is_err(),
+                (Some(x), Some(y)) => !accepted.contains(x, y),
                 _ => true,
             });
         self
@@ -203,59 +202,6 @@ impl ExactPairs {
     /// The pairs of classes that are connected by any of them.
     pub fn class_pairs(&self) -> &[(u32, u32)] {
         &self.class_pairs
-    }
-}
-
-/// The neighbours of each class.
-#[derive(Clone, Debug)]
-pub struct Adjacency {
-    starts: Vec<usize>,
-    neighbours: Vec<u32>,
-    /// For each neighbour the index of the pair.
-    pairs: Vec<usize>,
-}
-
-impl Adjacency {
-    /// The neighbours of a class.
-    pub fn of(&self, class: u32) -> &[u32] {
-        &self.neighbours[self.starts[class as usize]..self.starts[class as usize + 1]]
-    }
-
-    /// The neighbours of a class, each with the index of its pair.
-    pub fn with_pairs(&self, class: u32) -> impl Iterator<Item = (u32, usize)> {
-        let range = self.starts[class as usize]..self.starts[class as usize + 1];
-        self.neighbours[range.clone()]
-            .iter()
-            .zip(&self.pairs[range])
-            .map(|(&neighbour, &pair)| (neighbour, pair))
-    }
-}
-
-/// The neighbours of each of `classes` classes by the accepted pairs.
-pub fn adjacency(classes: usize, accepted: &[ScoredPair]) -> Adjacency {
-    let mut starts = vec![0usize; classes + 1];
-    for pair in accepted {
-        starts[pair.left as usize + 1] += 1;
-        starts[pair.right as usize + 1] += 1;
-    }
-    for class in 0..classes {
-        starts[class + 1] += starts[class];
-    }
-    let mut next = starts.clone();
-    let mut neighbours = vec![0; accepted.len() * 2];
-    let mut pairs = vec![0; accepted.len() * 2];
-    for (index, pair) in accepted.iter().enumerate() {
-        for (from, to) in [(pair.left, pair.right), (pair.right, pair.left)] {
-            let slot = &mut next[from as usize];
-            neighbours[*slot] = to;
-            pairs[*slot] = index;
-            *slot += 1;
-        }
-    }
-    Adjacency {
-        starts,
-        neighbours,
-        pairs,
     }
 }
 

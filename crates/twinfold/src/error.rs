@@ -50,6 +50,9 @@ pub enum Error {
         /// The columns there are, joined by commas.
         present: String,
     },
+    /// What memory had no room for could not be kept, or not read back; the storage knows why.
+    #[error("what memory has no room for could not be kept in the work folder")]
+    Storage,
 }
 
 impl Error {
@@ -70,6 +73,7 @@ impl Error {
                 "raise --max-pairs to {needed}, or use --linkage components, which can do with fewer pairs"
             )),
             Self::DuplicateId { .. } => Some("give each document an id of its own".into()),
+            Self::Storage => Some("look at the free space of the work folder".into()),
             Self::TooManyDocuments { .. } => Some("split the corpus".into()),
             Self::NoBlockColumn { .. } => Some(
                 "name a column of the input, or one of prefix-tokens, title-trigrams, length"

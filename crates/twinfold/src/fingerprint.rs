@@ -8,17 +8,23 @@
 //! Cost: one pass over the text for the exact key, one for the tokens, one hash for each shingle,
 //! and a sort of the shingle hashes, which the lossless generator puts off until it is known who can
 //! have a partner at all. Memory: 8 bytes for each shingle, and 8 for each value of a signature where
-//! one is asked for.
+//! one is asked for; a batch that was [spilled](FingerprintBatch::spill) holds about a hundred bytes
+//! for each document instead, whatever its length.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+use twinfold_kernels::{Parity, parity};
 
 use crate::config::{BlockKey, Candidates, Config};
 use crate::exact::{ExactKey, exact_text};
-use crate::raw::{self, Block, Sets};
+use crate::raw::{self, Block, Counts, Sets};
 use crate::sketch::{BandKeys, HashFamily, Sketcher, mix};
 use crate::sort::sort_distinct;
+use crate::state::{Reader, Writer};
+use crate::store::{Storage, Store, Values};
 use crate::text::{
     NormalisedText, Tokenizer, append_shingle_hashes, number_keys, shingle_hash, shingles,
 };
@@ -34,6 +40,13 @@ pub(crate) enum Origin {
     Copy,
     /// It had a set, which can have no partner, and was let go.
     Alone,
+}
+
+impl Origin {
+    fn from_byte(byte: u8) -> Option<Self> {
+        let all = [Self::Empty, Self::Own, Self::Copy, Self::Alone];
+        all.into_iter().find(|&origin| origin as u8 == byte)
+    }
 }
 
 /// The exact keys that any thread has seen, in shards so that threads seldom wait.
@@ -76,15 +89,17 @@ pub struct FingerprintBatch {
     pub(crate) normalised_bytes: Vec<u64>,
     /// Where the set of document `i` ends in `hashes`; it begins where the one before ends.
     pub(crate) set_ends: Vec<usize>,
-    pub(crate) hashes: Vec<u64>,
+    pub(crate) hashes: Values<u64>,
     /// How often each shingle of `hashes` was met, where that was counted.
-    pub(crate) counts: Vec<u8>,
+    pub(crate) counts: Values<u8>,
     /// The shingles as the texts have them, where [`Self::settle`] has still to make sets of them:
     /// until then there are no `set_ends`, `hashes` and `digests`.
     pub(crate) raw: Option<Raw>,
     /// An order-free digest of each set, to group equal ones by.
     pub(crate) digests: Vec<[u64; 2]>,
-    pub(crate) signatures: Vec<u64>,
+    /// The parity digest of each set, where the sets were spilled: made while they were at hand.
+    pub(crate) parities: Vec<Parity>,
+    pub(crate) signatures: Values<u64>,
     pub(crate) bands: Vec<u64>,
     pub(crate) prefix_keys: Vec<u64>,
     /// One for each document where numbers are to be kept, else none.
@@ -94,22 +109,138 @@ pub struct FingerprintBatch {
 impl FingerprintBatch {
     /// The number of documents.
     pub fn len(&self) -> usize {
-        self.exact.len()
+        self.origins.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.exact.is_empty()
+        self.origins.is_empty()
     }
 
     /// The shingle hashes of a document, ascending; empty where a copy holds them.
-    pub(crate) fn set(&self, row: usize) -> &[u64] {
-        &self.hashes[self.range(row)]
+    pub(crate) fn set(&self, row: usize) -> Cow<'_, [u64]> {
+        self.hashes.get(self.range(row))
+    }
+
+    /// The number of shingle hashes of a document.
+    pub(crate) fn set_len(&self, row: usize) -> usize {
+        self.range(row).len()
     }
 
     /// How often each shingle of a document was met, where that was counted.
-    pub(crate) fn counts(&self, row: usize) -> Option<&[u8]> {
-        self.counts.get(self.range(row))
+    pub(crate) fn counts(&self, row: usize) -> Option<Cow<'_, [u8]>> {
+        (self.counts.len() == self.hashes.len()).then(|| self.counts.get(self.range(row)))
+    }
+
+    /// The bytes of memory that its shingles and signatures take, which [`Self::spill`] moves away.
+    pub fn held_bytes(&self) -> u64 {
+        let blocks = self.raw.iter().flat_map(|raw| &raw.blocks);
+        let raw = self
+            .raw
+            .as_ref()
+            .map_or(0, |raw| raw.waiting.len() as u64 * 8);
+        let values = |values: &Values<u64>| match values {
+            Values::Held(held) => held.len() as u64 * 8,
+            Values::Stored { .. } => 0,
+        };
+        raw + blocks.map(Block::held_bytes).sum::<u64>()
+            + values(&self.hashes)
+            + values(&self.signatures)
+    }
+
+    /// Moves what grows with the texts to stores. Nothing can be pushed to the batch from then on.
+    pub fn spill(&mut self, stores: &FingerprintStores) {
+        if let Some(raw) = &mut self.raw {
+            raw.seal();
+            for block in &mut raw.blocks {
+                block.spill(&stores.raw);
+            }
+        } else if matches!(self.hashes, Values::Held(_)) {
+            self.parities = (0..self.len()).map(|row| parity(&self.set(row))).collect();
+            self.hashes.spill(&stores.sets);
+        }
+        self.signatures.spill(&stores.signatures);
+    }
+
+    /// What [`Self::load`] makes the batch of again, beside what is in the stores. The batch must have
+    /// been spilled.
+    pub fn save(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let flags = |values: &[bool]| values.iter().map(|&v| u8::from(v)).collect::<Vec<_>>();
+        writer.column(&self.exact);
+        writer.column(&self.origins.iter().map(|&o| o as u8).collect::<Vec<_>>());
+        writer.column(&flags(&self.stable));
+        writer.column(&self.token_counts);
+        writer.column(&self.normalised_bytes);
+        writer.column(
+            &self
+                .set_ends
+                .iter()
+                .map(|&end| end as u64)
+                .collect::<Vec<_>>(),
+        );
+        writer.stored(&self.hashes);
+        writer.stored(&self.counts);
+        match &self.raw {
+            None => writer.number(u64::MAX),
+            Some(raw) => {
+                writer.number(raw.blocks.len() as u64);
+                raw.blocks.iter().for_each(|block| block.save(&mut writer));
+            }
+        }
+        writer.column(&self.digests);
+        writer.column(&self.parities);
+        writer.stored(&self.signatures);
+        writer.column(&self.bands);
+        writer.column(&self.prefix_keys);
+        writer.column(&self.number_keys);
+        writer.bytes()
+    }
+
+    /// The batch that [`Self::save`] made these bytes of; none if it did not.
+    pub fn load(bytes: &[u8], stores: &FingerprintStores) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        Some(Self {
+            exact: reader.column()?,
+            origins: reader
+                .column()?
+                .into_iter()
+                .map(Origin::from_byte)
+                .collect::<Option<_>>()?,
+            stable: reader.column::<u8>()?.into_iter().map(|v| v != 0).collect(),
+            token_counts: reader.column()?,
+            normalised_bytes: reader.column()?,
+            set_ends: reader
+                .column::<u64>()?
+                .into_iter()
+                .map(|end| usize::try_from(end).ok())
+                .collect::<Option<_>>()?,
+            hashes: reader.stored(&stores.sets)?,
+            counts: reader.stored(&stores.counts)?,
+            raw: match reader.number()? {
+                u64::MAX => None,
+                blocks => Some(Raw {
+                    blocks: (0..blocks)
+                        .map(|_| Block::load(&mut reader, &stores.raw))
+                        .collect::<Option<_>>()?,
+                    ..Raw::default()
+                }),
+            },
+            digests: reader.column()?,
+            parities: reader.column()?,
+            signatures: reader.stored(&stores.signatures)?,
+            bands: reader.column()?,
+            prefix_keys: reader.column()?,
+            number_keys: reader.column()?,
+        })
+    }
+
+    /// Whether it was spilled.
+    pub(crate) fn is_spilled(&self) -> bool {
+        match &self.raw {
+            Some(raw) => raw.is_spilled(),
+            None => matches!(self.hashes, Values::Stored { .. }),
+        }
     }
 
     fn range(&self, row: usize) -> Range<usize> {
@@ -132,13 +263,21 @@ impl FingerprintBatch {
         raw.end_row(shingles.len());
     }
 
-    /// Makes sets of raw shingles that have been counted. Those of rows that `is_alone` says so of,
-    /// by their number, their shingles, and how many of those are their own, are let go.
-    pub(crate) fn settle(&mut self, is_alone: impl Fn(usize, usize, usize) -> bool) {
+    /// Makes sets of raw shingles that have been counted; `first_block` is the number of the batch's
+    /// first block among those. Sets of rows that `is_alone` says so of, by their number, their
+    /// shingles, and how many of those are their own, are let go. With `stores` the others go there.
+    pub(crate) fn settle(
+        &mut self,
+        counts: &Counts,
+        first_block: usize,
+        stores: Option<&FingerprintStores>,
+        is_alone: impl Fn(usize, usize, usize) -> bool,
+    ) {
         let Some(raw) = self.raw.take() else { return };
         let mut sets = Sets::default();
         let mut first = 0;
-        for block in raw.blocks {
+        for (number, block) in (first_block..).zip(raw.blocks) {
+            let block = counts.of(number, block);
             let own = block.own();
             let wanted: Vec<bool> = (0..block.rows())
                 .map(|row| {
@@ -153,17 +292,51 @@ impl FingerprintBatch {
             block.append_sets(&wanted, &mut sets);
             first += block.rows();
         }
+        sets.hashes.shrink_to_fit();
+        sets.counts.shrink_to_fit();
         self.set_ends = sets.ends;
-        self.hashes = sets.hashes;
-        self.counts = sets.counts;
-        self.hashes.shrink_to_fit();
-        self.counts.shrink_to_fit();
+        self.hashes = Values::Held(sets.hashes);
+        self.counts = Values::Held(sets.counts);
         self.digests = (0..self.len())
             .map(|row| match self.origins[row] {
-                Origin::Own => set_digest(self.set(row)),
+                Origin::Own => set_digest(&self.set(row)),
                 _ => [0; 2],
             })
             .collect();
+        if let Some(stores) = stores {
+            self.parities = (0..self.len()).map(|row| parity(&self.set(row))).collect();
+            self.hashes.spill(&stores.sets);
+            self.counts.spill(&stores.counts);
+        }
+    }
+}
+
+/// Where batches of fingerprints put what memory has no room for.
+#[derive(Clone, Debug)]
+pub struct FingerprintStores {
+    raw: Arc<dyn Store>,
+    /// The counts of raw shingles.
+    pub(crate) raw_counts: Arc<dyn Store>,
+    sets: Arc<dyn Store>,
+    counts: Arc<dyn Store>,
+    signatures: Arc<dyn Store>,
+}
+
+impl FingerprintStores {
+    /// Empty stores.
+    pub fn new(storage: &dyn Storage) -> Self {
+        Self::with(&|name| storage.create(name))
+    }
+
+    /// Stores that `store` finds by their names.
+    pub fn with(store: &dyn Fn(&str) -> Arc<dyn Store>) -> Self {
+        Self {
+            raw: store("shingles"),
+            raw_counts: store("shingle_counts"),
+            sets: store("sets"),
+            counts: store("set_counts"),
+            signatures: store("signatures"),
+        }
     }
 }
 
@@ -183,6 +356,10 @@ impl Raw {
         if self.waiting.len() >= raw::BLOCK || self.lengths.len() == raw::BLOCK_ROWS {
             self.seal();
         }
+    }
+
+    fn is_spilled(&self) -> bool {
+        self.lengths.is_empty() && self.blocks.iter().all(|block| block.held_bytes() == 0)
     }
 
     /// Puts all that waits into a block.
@@ -274,7 +451,8 @@ impl Fingerprinter {
             self.push_keys(tokens, batch);
             return;
         }
-        let start = batch.hashes.len();
+        let hashes = batch.hashes.held();
+        let start = hashes.len();
         let blake2b = self
             .sketch
             .as_ref()
@@ -289,26 +467,21 @@ impl Fingerprinter {
             );
             self.spans.sort_unstable();
             self.spans.dedup_by_key(|span| span.0);
-            batch.hashes.extend(self.spans.iter().map(|span| span.0));
+            hashes.extend(self.spans.iter().map(|span| span.0));
         } else {
-            append_shingle_hashes(&self.normalised, self.shingle_size, &mut batch.hashes);
-            let distinct = sort_distinct(
-                &mut batch.hashes[start..],
-                &mut self.mixed,
-                &mut self.counts,
-            );
-            batch.hashes.truncate(start + distinct);
+            append_shingle_hashes(&self.normalised, self.shingle_size, hashes);
+            let distinct = sort_distinct(&mut hashes[start..], &mut self.mixed, &mut self.counts);
+            hashes.truncate(start + distinct);
         }
-        batch.set_ends.push(batch.hashes.len());
-        let set = &batch.hashes[start..];
+        batch.set_ends.push(hashes.len());
+        let set = &hashes[start..];
         batch.digests.push(set_digest(set));
         if let Some(sketch) = &mut self.sketch {
-            let signature_start = batch.signatures.len();
+            let signatures = batch.signatures.held();
+            let signature_start = signatures.len();
             match sketch.family {
                 HashFamily::Fast => {
-                    sketch
-                        .sketcher
-                        .fast(set, &mut self.mixed, &mut batch.signatures);
+                    sketch.sketcher.fast(set, &mut self.mixed, signatures);
                 }
                 HashFamily::Blake2b => {
                     let width = (tokens as usize).min(self.shingle_size);
@@ -316,12 +489,12 @@ impl Fingerprinter {
                         .spans
                         .iter()
                         .map(|span| self.normalised.window(span.1 as usize, width));
-                    sketch.sketcher.blake2b(windows, &mut batch.signatures);
+                    sketch.sketcher.blake2b(windows, signatures);
                 }
             }
             sketch
                 .bands
-                .append(&batch.signatures[signature_start..], &mut batch.bands);
+                .append(&signatures[signature_start..], &mut batch.bands);
         }
         self.push_keys(tokens, batch);
     }
@@ -361,7 +534,8 @@ impl Fingerprinter {
             // Rows stay aligned: a document without a set has a signature and bands of zeros,
             // which no join reads.
             let lanes = sketch.sketcher.lanes();
-            batch.signatures.resize(batch.signatures.len() + lanes, 0);
+            let signatures = batch.signatures.held();
+            signatures.resize(signatures.len() + lanes, 0);
             batch
                 .bands
                 .resize(batch.bands.len() + sketch.bands.len(), 0);

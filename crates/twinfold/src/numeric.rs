@@ -16,28 +16,33 @@ use crate::text::{NormalisedText, NumberKeys, number_keys};
 /// The listed pairs of a left and a right document.
 pub(crate) type Pairs<'a> = (&'a [DocId], &'a [DocId]);
 
-/// Counts the near pairs among `listed` that differ in numbers only. The documents of one side have
-/// one shingle set, and those of the other another.
+/// Visits the listed pairs, some at a time: as often as it is called, the same ones.
+pub(crate) type Listed<'a> = &'a dyn Fn(&mut dyn FnMut(&[Pairs<'_>]));
+
+/// Counts the near pairs among those that are `listed` that differ in numbers only. The documents of
+/// one side have one shingle set, and those of the other another.
 pub(crate) fn count(
     config: &Config,
     documents: &dyn Documents,
     sets: &ShingleSets,
-    listed: &[Pairs<'_>],
+    listed: Listed<'_>,
 ) -> u64 {
     // A pair that differs in numbers only is not listed where numbers are to be kept.
     if config.keep_numbers {
         return 0;
     }
-    let possible: Vec<&Pairs<'_>> = listed
-        .par_iter()
-        .filter(|(left, right)| share_a_token_count(left, right, sets))
-        .collect();
+    let possible = |pair: &&Pairs<'_>| share_a_token_count(pair.0, pair.1, sets);
     // Copies have the keys of the text that they are copies of.
-    let texts: HashSet<DocId> = possible
-        .iter()
-        .flat_map(|(left, right)| left.iter().chain(*right))
-        .map(|&member| sets.exact_first(member))
-        .collect();
+    let mut texts: HashSet<DocId> = HashSet::new();
+    listed(&mut |pairs| {
+        let found: Vec<DocId> = pairs
+            .par_iter()
+            .filter(possible)
+            .flat_map_iter(|(left, right)| left.iter().chain(*right))
+            .map(|&member| sets.exact_first(member))
+            .collect();
+        texts.extend(found);
+    });
     let keys: Mutex<HashMap<DocId, NumberKeys>> = Mutex::default();
     documents.for_each_text(&|document| texts.contains(&document), &|group| {
         let mut normalised = NormalisedText::default();
@@ -52,23 +57,28 @@ pub(crate) fn count(
             .extend(found);
     });
     let keys = keys.into_inner().unwrap_or_else(PoisonError::into_inner);
-    possible
-        .par_iter()
-        .map(|(left, right)| {
-            let left = by_text(left, sets);
-            let right = by_text(right, sets);
-            let mut count = 0;
-            for (a, copies) in &left {
-                for (b, others) in &right {
-                    let (x, y) = (keys[a], keys[b]);
-                    if a != b && x.rest == y.rest && x.numbers != y.numbers {
-                        count += copies * others;
+    let mut total: u64 = 0;
+    listed(&mut |pairs| {
+        total += pairs
+            .par_iter()
+            .filter(possible)
+            .map(|(left, right)| {
+                let left = by_text(left, sets);
+                let right = by_text(right, sets);
+                let mut count = 0;
+                for (a, copies) in &left {
+                    for (b, others) in &right {
+                        let (x, y) = (keys[a], keys[b]);
+                        if a != b && x.rest == y.rest && x.numbers != y.numbers {
+                            count += copies * others;
+                        }
                     }
                 }
-            }
-            count
-        })
-        .sum()
+                count
+            })
+            .sum::<u64>();
+    });
+    total
 }
 
 fn share_a_token_count(left: &[DocId], right: &[DocId], sets: &ShingleSets) -> bool {

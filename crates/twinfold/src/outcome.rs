@@ -5,14 +5,16 @@ use serde::Serialize;
 use crate::candidates::{CandidateGenerator, Guarantee, JoinEdges, Joined, Slots};
 use crate::config::{Config, Linkage};
 use crate::document::DocId;
-use crate::edges::{self, Adjacency, Edge, ExactPairs, Instrument};
+use crate::edges::{self, Edge, ExactPairs, Instrument};
 use crate::graph::Groups;
 use crate::labels::Labels;
+use crate::pairs::{AcceptedPairs, RejectedPairs};
 use crate::pipeline::Plan;
 use crate::recall::ExpectedRecall;
 use crate::represent::KeepOrder;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
+use crate::store::{Room, Sorter};
 use crate::tally::Tally;
 
 /// A document that is not kept, and why.
@@ -156,12 +158,38 @@ pub(crate) struct Found {
     pub(crate) plan: Plan,
     pub(crate) domains: Option<Labels>,
     pub(crate) joined: Joined,
+    pub(crate) accepted: AcceptedPairs,
+    pub(crate) rejected: RejectedPairs,
     pub(crate) exact: ExactPairs,
     pub(crate) clusters: Groups,
     pub(crate) kept: Kept,
     pub(crate) keep_order: KeepOrder,
     pub(crate) recall: ExpectedRecall,
     pub(crate) numeric_pairs: u64,
+    pub(crate) room: Room,
+}
+
+/// A pair of documents while pairs are sorted.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::NoUninit, bytemuck::AnyBitPattern,
+)]
+#[repr(C)]
+struct ScoredRow {
+    left: u32,
+    right: u32,
+    pair: ScoredPair,
+    is_edge: u32,
+}
+
+impl ScoredRow {
+    fn new(left: DocId, right: DocId, pair: ScoredPair, is_edge: bool) -> Self {
+        Self {
+            left: left.0,
+            right: right.0,
+            pair,
+            is_edge: u32::from(is_edge),
+        }
+    }
 }
 
 /// Everything that a run found, counted.
@@ -169,18 +197,15 @@ pub struct Outcome {
     found: Found,
     counts: Counts,
     tally: Tally,
-    adjacency: Adjacency,
 }
 
 impl Outcome {
     /// Counts what was found.
     pub(crate) fn new(found: Found) -> Self {
-        let adjacency = edges::adjacency(found.sets.classes(), &found.joined.accepted);
         let mut outcome = Self {
             found,
             counts: Counts::default(),
             tally: Tally::default(),
-            adjacency,
         };
         outcome.tally = Tally::new(&outcome);
         outcome.counts = outcome.count();
@@ -270,9 +295,13 @@ impl Outcome {
                         .map(|&right| (right, self.identical(class))),
                 );
             }
-            for (neighbour, pair) in self.adjacency.with_pairs(class) {
-                let pair = self.found.joined.accepted[pair];
-                let others = sets.members(neighbour);
+            for directed in &*self.found.accepted.of(class) {
+                let others = sets.members(directed.right);
+                let pair = ScoredPair {
+                    left: directed.left.min(directed.right),
+                    right: directed.left.max(directed.right),
+                    ..*directed
+                };
                 match self.found.plan.listing {
                     JoinEdges::All => {
                         let later = others.partition_point(|&member| member <= left);
@@ -321,6 +350,43 @@ impl Outcome {
         edges.into_iter().for_each(visit);
     }
 
+    /// Calls `visit` with each pair of documents that was scored or found equal, ascending, and
+    /// whether it is a listed edge. Pairs that are not are there if they were asked for.
+    pub fn for_each_scored_pair(&self, mut visit: impl FnMut(Edge, bool)) {
+        /// Pairs that are sorted in at a time.
+        const PAIRS: usize = 1 << 16;
+        let sets = &self.found.sets;
+        let sorter = match &self.found.room.storage {
+            None => Sorter::in_memory(),
+            Some(storage) => {
+                Sorter::bounded(storage.create("scored_pairs"), self.found.room.bytes / 8)
+            }
+        };
+        let mut rows: Vec<ScoredRow> = Vec::new();
+        let mut push = |row: ScoredRow| {
+            rows.push(row);
+            if rows.len() == PAIRS {
+                sorter.take(&mut rows);
+            }
+        };
+        self.for_each_edge(|edge| push(ScoredRow::new(edge.left, edge.right, edge.pair, true)));
+        for pair in self.found.rejected.iter() {
+            for &a in sets.members(pair.left) {
+                for &b in sets.members(pair.right) {
+                    // Equal texts with unlike sets are edges already.
+                    if sets.exact_first(a) != sets.exact_first(b) {
+                        push(ScoredRow::new(a.min(b), a.max(b), pair, false));
+                    }
+                }
+            }
+        }
+        sorter.take(&mut rows);
+        for row in sorter.finish().iter() {
+            let edge = self.edge(DocId(row.left), DocId(row.right), row.pair);
+            visit(edge, row.is_edge != 0);
+        }
+    }
+
     fn edge(&self, left: DocId, right: DocId, pair: ScoredPair) -> Edge {
         let sets = &self.found.sets;
         let same = sets.exact_first(left) == sets.exact_first(right);
@@ -357,7 +423,7 @@ impl Outcome {
             true => lanes,
             false => left
                 .iter()
-                .zip(sets.signature(pair.right))
+                .zip(&*sets.signature(pair.right))
                 .filter(|(a, b)| a == b)
                 .count() as u64,
         };
@@ -416,9 +482,14 @@ impl Outcome {
         self.found.plan.listing
     }
 
-    /// Accepted pairs of classes, and rejected ones where they were asked for.
-    pub fn joined(&self) -> &Joined {
-        &self.found.joined
+    /// The accepted pairs of classes.
+    pub fn accepted(&self) -> &AcceptedPairs {
+        &self.found.accepted
+    }
+
+    /// The other scored pairs of classes, where they were asked for.
+    pub fn rejected(&self) -> &RejectedPairs {
+        &self.found.rejected
     }
 
     /// The clusters, singletons included, by their smallest member.

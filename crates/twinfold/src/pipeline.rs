@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use crate::candidates::lossless::LosslessGenerator;
 use crate::candidates::{self, CandidateGenerator, JoinEdges, JoinRequest, Joined, Slots};
-use crate::config::{Config, EdgeListing, Linkage};
+use crate::config::{Candidates, Config, EdgeListing, Linkage};
 use crate::document::{Corpus, DocId, Documents};
 use crate::edges::{self, ExactPairs};
 use crate::error::Error;
@@ -24,10 +25,14 @@ use crate::graph::{self, Groups, UnionFind};
 use crate::labels::Labels;
 use crate::numeric;
 use crate::outcome::{Found, Kept, Outcome};
+use crate::pairs::{self, AcceptedPairs, RejectedPairs};
 use crate::recall;
 use crate::represent::KeepOrder;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
+use crate::state::{Reader, Writer};
+use crate::store::{Checkpoint, Room};
+use crate::threshold::Threshold;
 
 /// A stage of the run, for progress displays and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -135,18 +140,20 @@ pub fn fingerprint(
     })
 }
 
-/// What a caller wants to hold afterwards.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a caller wants to hold, afterwards and on the way.
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Keep the scored pairs below the threshold, too.
     pub list_rejected: bool,
+    /// What memory there is, and where the rest goes.
+    pub room: Room,
 }
 
 /// Runs the pipeline on the fingerprints of `documents`.
 ///
 /// # Errors
 /// If the configuration is refused, or every pair was asked for, or is needed for stars, and there
-/// are too many.
+/// are too many; or if what memory had no room for could not be kept or read back.
 pub fn run(
     config: &Config,
     documents: &dyn Documents,
@@ -155,64 +162,151 @@ pub fn run(
     observer: &dyn Observer,
 ) -> Result<Outcome, Error> {
     config.validate()?;
+    let room = options.room;
+    let check = || match room.failed() {
+        true => Err(Error::Storage),
+        false => Ok(()),
+    };
+    check()?;
     // The keep rule is checked before the dear part, since it may name a column that isn't there.
     let keep_order = config.keep.order(documents, &sets)?;
 
     observer.begin(Stage::Memberships, None);
-    let generator = candidates::generator(config, &sets, documents)?;
+    let earlier = match &room.checkpoint {
+        Some(checkpoint) => checkpoint
+            .kept(Stage::Join)
+            .map(|state| Earlier::load(&state, &**checkpoint).ok_or(Error::Storage))
+            .transpose()?,
+        None => None,
+    };
+    let generator = match &earlier {
+        Some(earlier) if config.candidates == Candidates::Lossless => {
+            Box::new(earlier.lossless(config.threshold))
+        }
+        _ => candidates::generator(config, &sets, documents, &room)?,
+    };
+    check()?;
     let plan = Plan::new(config, &sets, &*generator)?;
 
     observer.begin(Stage::Join, Some(plan.slots.work));
     let domains = Labels::new(documents, "domain");
     let exact = ExactPairs::across_classes(&sets, plan.listing);
     let verifier = Verifier::new(&sets, config.threshold);
-    let mut connected = UnionFind::new(sets.classes());
-    for &(a, b) in exact.class_pairs() {
-        connected.union(a, b);
-    }
-    let joined = generator.join(&JoinRequest {
-        verifier,
-        sets: &sets,
-        edges: plan.join,
-        list_rejected: options.list_rejected,
-        count_refused: plan.count_refused,
-        connected: &connected,
-        domains: domains.as_ref().map(Labels::numbers),
-        progress: &|slots| observer.advance(slots),
-    });
-    let exact = exact.without(&joined.accepted, &sets);
+    let (joined, accepted, rejected) = match earlier {
+        Some(earlier) => (earlier.joined, earlier.accepted, earlier.rejected),
+        None => {
+            let mut connected = UnionFind::new(sets.classes());
+            for &(a, b) in exact.class_pairs() {
+                connected.union(a, b);
+            }
+            let found = pairs::Found::new(plan.slots.work, &room);
+            let mut joined = generator.join(&JoinRequest {
+                verifier,
+                sets: &sets,
+                edges: plan.join,
+                list_rejected: options.list_rejected,
+                count_refused: plan.count_refused,
+                connected: &connected,
+                domains: domains.as_ref().map(Labels::numbers),
+                found: Some(&found),
+                progress: &|slots| observer.advance(slots),
+            });
+            found.take(&mut joined.accepted, &mut joined.rejected);
+            let (accepted, rejected) = found.finish(sets.classes());
+            check()?;
+            if let Some(checkpoint) = &room.checkpoint {
+                let state = save_join(&*generator, &joined, &accepted, &rejected);
+                checkpoint.keep(Stage::Join, state);
+            }
+            (joined, accepted, rejected)
+        }
+    };
+    let exact = exact.without(&accepted, &sets);
 
     observer.begin(Stage::Cluster, None);
-    let clusters = cluster(config, &sets, &joined, &exact, &keep_order);
+    let clusters = cluster(config, &sets, &accepted, &exact, &keep_order);
     let kept = represent(&clusters, &keep_order, &sets, &verifier);
 
     let weight = |pair: &ScoredPair| {
         sets.members(pair.left).len() as f64 * sets.members(pair.right).len() as f64
     };
-    let listed = listed_near(config, &plan, &sets, &joined, &kept);
+    let listed = |visit: &mut dyn FnMut(&[numeric::Pairs<'_>])| {
+        for_each_listed_near(config, &plan, &sets, &accepted, &kept, visit);
+    };
     let numeric_pairs = numeric::count(config, documents, &sets, &listed);
-    drop(listed);
     let recall = recall::expected(
         &*generator,
         config.threshold,
-        (plan.join == JoinEdges::All).then_some(&joined.accepted[..]),
+        (plan.join == JoinEdges::All).then_some(&accepted),
         edges::pairs_within_classes(&sets) as f64,
         weight,
     );
-    Ok(Outcome::new(Found {
+    check()?;
+    let outcome = Outcome::new(Found {
         config: config.clone(),
         sets,
         generator,
         plan,
         domains,
         joined,
+        accepted,
+        rejected,
         exact,
         clusters,
         kept,
         keep_order,
         recall,
         numeric_pairs,
-    }))
+        room: room.clone(),
+    });
+    check()?;
+    Ok(outcome)
+}
+
+/// What a join of an earlier process found.
+struct Earlier {
+    slots: Slots,
+    of_equal_numbers: Slots,
+    joined: Joined,
+    accepted: AcceptedPairs,
+    rejected: RejectedPairs,
+}
+
+fn save_join(
+    generator: &dyn CandidateGenerator,
+    joined: &Joined,
+    accepted: &AcceptedPairs,
+    rejected: &RejectedPairs,
+) -> Vec<u8> {
+    let mut writer = Writer::default();
+    generator.slots().save(&mut writer);
+    generator.slots_of_equal_numbers().save(&mut writer);
+    joined.save(&mut writer);
+    pairs::save(accepted, rejected, &mut writer);
+    writer.bytes()
+}
+
+impl Earlier {
+    fn load(state: &[u8], checkpoint: &dyn Checkpoint) -> Option<Self> {
+        let mut reader = Reader(state);
+        let slots = Slots::load(&mut reader)?;
+        let of_equal_numbers = Slots::load(&mut reader)?;
+        let joined = Joined::load(&mut reader)?;
+        let (accepted, rejected) = pairs::load(&mut reader, &|name| checkpoint.open(name))?;
+        Some(Self {
+            slots,
+            of_equal_numbers,
+            joined,
+            accepted,
+            rejected,
+        })
+    }
+
+    /// The generator as it was: its counts are all that is asked of it any more.
+    fn lossless(&self, threshold: Threshold) -> LosslessGenerator {
+        let (slots, of_equal) = (self.slots.clone(), self.of_equal_numbers.clone());
+        LosslessGenerator::of_slots(threshold, slots, of_equal)
+    }
 }
 
 /// What will be looked at and listed, by the slots that were counted.
@@ -281,41 +375,50 @@ impl Plan {
     }
 }
 
-/// The listed pairs of documents with unlike sets; with spanning edges, those of the classes' first
-/// members.
-fn listed_near<'a>(
+/// Calls `visit` with the listed pairs of documents with unlike sets, some at a time; with spanning
+/// edges, those of the classes' first members.
+fn for_each_listed_near(
     config: &Config,
     plan: &Plan,
-    sets: &'a ShingleSets,
-    joined: &Joined,
-    kept: &'a Kept,
-) -> Vec<numeric::Pairs<'a>> {
-    if plan.listing == JoinEdges::Spanning && config.linkage == Linkage::Star {
-        let pairs = kept.removed().iter();
-        return pairs
-            .filter(|removed| sets.class_of(removed.document) != sets.class_of(removed.kept))
-            .map(|removed| {
-                let one = std::slice::from_ref;
-                (one(&removed.document), one(&removed.kept))
-            })
-            .collect();
-    }
-    let members = |class: u32| match plan.listing {
-        JoinEdges::All => sets.members(class),
-        JoinEdges::Spanning => &sets.members(class)[..1],
+    sets: &ShingleSets,
+    accepted: &AcceptedPairs,
+    kept: &Kept,
+    visit: &mut dyn FnMut(&[numeric::Pairs<'_>]),
+) {
+    /// Pairs at a time.
+    const PAIRS: usize = 1 << 16;
+    let mut waiting = Vec::new();
+    let mut push = |pair| {
+        waiting.push(pair);
+        if waiting.len() == PAIRS {
+            visit(&waiting);
+            waiting.clear();
+        }
     };
-    joined
-        .accepted
-        .iter()
-        .map(|pair| (members(pair.left), members(pair.right)))
-        .collect()
+    if plan.listing == JoinEdges::Spanning && config.linkage == Linkage::Star {
+        for removed in kept.removed() {
+            if sets.class_of(removed.document) != sets.class_of(removed.kept) {
+                let one = std::slice::from_ref;
+                push((one(&removed.document), one(&removed.kept)));
+            }
+        }
+    } else {
+        let members = |class: u32| match plan.listing {
+            JoinEdges::All => sets.members(class),
+            JoinEdges::Spanning => &sets.members(class)[..1],
+        };
+        for pair in accepted.iter() {
+            push((members(pair.left), members(pair.right)));
+        }
+    }
+    visit(&waiting);
 }
 
 /// Edges to clusters of documents.
 fn cluster(
     config: &Config,
     sets: &ShingleSets,
-    joined: &Joined,
+    accepted: &AcceptedPairs,
     exact: &ExactPairs,
     keep_order: &KeepOrder,
 ) -> Groups {
@@ -329,14 +432,13 @@ fn cluster(
     for &(a, b) in exact.documents() {
         connected.union(a.0, b.0);
     }
-    for pair in &joined.accepted {
+    for pair in accepted.iter() {
         connected.union(sets.members(pair.left)[0].0, sets.members(pair.right)[0].0);
     }
     let components = connected.into_groups();
     match config.linkage {
         Linkage::Components => components,
         Linkage::Star => {
-            let classes = edges::adjacency(sets.classes(), &joined.accepted);
             let mut texts = edges::exact_groups_across_classes(sets);
             // Once a centre has taken what was left of a class, nothing is left of it.
             let mut taken = vec![false; sets.classes()];
@@ -344,7 +446,8 @@ fn cluster(
                 let Some(class) = sets.class_of(DocId(centre)) else {
                     return;
                 };
-                for &near in std::iter::once(&class).chain(classes.of(class)) {
+                let near = accepted.of(class);
+                for near in std::iter::once(class).chain(near.iter().map(|pair| pair.right)) {
                     if !std::mem::replace(&mut taken[near as usize], true) {
                         for member in sets.members(near) {
                             visit(member.0);

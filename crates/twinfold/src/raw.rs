@@ -7,11 +7,20 @@
 //! count takes the place of the leading bits, which the part tells. Every pass but the gathering
 //! itself is sequential.
 //!
+//! Blocks may lie in a store: then a count takes a byte of its own in another store, and as many parts
+//! are counted at a time as there is room for.
+//!
 //! Counts are approximate: strangers may share a cell, and a text that has a shingle twice counts it
 //! twice. So a count is sometimes too high, and never too low. It does not depend on the order of
 //! anything.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rayon::prelude::*;
+
+use crate::state::{Reader, Writer};
+use crate::store::{Store, Values};
 
 /// The leading bits by which shingles are gathered.
 const PART_BITS: u32 = 9;
@@ -34,10 +43,19 @@ const COUNT_SHIFT: u32 = 56;
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     starts: Vec<u32>,
-    shingles: Vec<u64>,
+    shingles: Values<u64>,
     /// The row of each, counted from the first of the block.
-    rows: Vec<u16>,
+    rows: Values<u16>,
     /// The shingles of each row.
+    lengths: Vec<u32>,
+}
+
+/// A block in memory whose shingles have been counted.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    starts: Vec<u32>,
+    shingles: Vec<u64>,
+    rows: Vec<u16>,
     lengths: Vec<u32>,
 }
 
@@ -71,12 +89,53 @@ impl Block {
         }
         Self {
             starts,
-            shingles: gathered,
-            rows,
+            shingles: Values::Held(gathered),
+            rows: Values::Held(rows),
             lengths,
         }
     }
 
+    /// The bytes of memory that its shingles take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        match &self.shingles {
+            Values::Held(held) => 10 * held.len() as u64,
+            Values::Stored { .. } => 0,
+        }
+    }
+
+    /// Moves the shingles to a store.
+    pub(crate) fn spill(&mut self, store: &Arc<dyn Store>) {
+        if let Values::Held(held) = &self.shingles {
+            self.shingles = Values::stored(store, held);
+        }
+        if let Values::Held(held) = &self.rows {
+            self.rows = Values::stored(store, held);
+        }
+    }
+
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        writer.column(&self.starts);
+        writer.column(&self.lengths);
+        writer.stored(&self.shingles);
+        writer.stored(&self.rows);
+    }
+
+    pub(crate) fn load(reader: &mut Reader<'_>, store: &Arc<dyn Store>) -> Option<Self> {
+        Some(Self {
+            starts: reader.column()?,
+            lengths: reader.column()?,
+            shingles: reader.stored(store)?,
+            rows: reader.stored(store)?,
+        })
+    }
+
+    /// The shingles of a run of parts.
+    fn run(&self, parts: &Range<usize>) -> Range<usize> {
+        self.starts[parts.start] as usize..self.starts[parts.end] as usize
+    }
+}
+
+impl Counted {
     /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.lengths.len()
@@ -187,12 +246,38 @@ fn order(hashes: &mut [u64], counts: &mut [u8]) {
     }
 }
 
-/// Counts the shingles of all blocks, and puts the count of each, which is at most 255, in the place
-/// of its leading bits.
-pub(crate) fn count<'a>(blocks: impl Iterator<Item = &'a mut Block>) {
+/// The counts of all blocks' shingles.
+#[derive(Debug)]
+pub(crate) enum Counts {
+    /// In the place of the shingles' leading bits.
+    InPlace,
+    /// By run of parts, and within it by block; with the runs.
+    Stored(Vec<(Range<usize>, Vec<Values<u8>>)>),
+}
+
+/// Counts the shingles of all blocks; no count is above 255. Blocks that are stored are counted with
+/// about `room` bytes, and their counts go to `store`.
+pub(crate) fn count(
+    blocks: &mut [&mut Block],
+    room: u64,
+    store: Option<&Arc<dyn Store>>,
+) -> Counts {
+    match store {
+        Some(store) => Counts::Stored(count_stored(blocks, room, store)),
+        None => {
+            count_held(blocks);
+            Counts::InPlace
+        }
+    }
+}
+
+fn count_held(blocks: &mut [&mut Block]) {
     let mut parts: Vec<Vec<&mut [u64]>> = (0..PARTS).map(|_| Vec::new()).collect();
     for block in blocks {
-        let mut rest = &mut block.shingles[..];
+        let Values::Held(shingles) = &mut block.shingles else {
+            continue;
+        };
+        let mut rest = &mut shingles[..];
         for (part, ends) in parts.iter_mut().zip(block.starts.windows(2)) {
             let (run, later) = rest.split_at_mut((ends[1] - ends[0]) as usize);
             rest = later;
@@ -204,29 +289,127 @@ pub(crate) fn count<'a>(blocks: impl Iterator<Item = &'a mut Block>) {
     parts.into_par_iter().with_max_len(1).for_each_init(
         Vec::new,
         |table: &mut Vec<u8>, mut runs| {
-            let shingles: usize = runs.iter().map(|run| run.len()).sum();
-            let bits = (shingles.max(1) * SPREAD)
-                .next_power_of_two()
-                .ilog2()
-                .clamp(1, 64 - PART_BITS);
-            // The leading bits are those of the part.
-            let cell = |hash: u64| (hash << PART_BITS >> (64 - bits)) as usize;
-            table.clear();
-            table.resize(1 << bits, 0);
-            for run in &runs {
-                for &hash in &**run {
-                    let count = &mut table[cell(hash)];
-                    *count = count.saturating_add(1);
-                }
-            }
+            let cell = tabulate(table, &runs);
             for run in &mut runs {
                 for hash in &mut **run {
-                    let count = u64::from(table[cell(*hash)]);
-                    *hash = count << COUNT_SHIFT | *hash & (u64::MAX >> (64 - COUNT_SHIFT));
+                    *hash = counted(table[cell(*hash)], *hash);
                 }
             }
         },
     );
+}
+
+/// Counts as many parts at a time as fit: of each shingle the hash, its count and eight cells.
+fn count_stored(
+    blocks: &[&mut Block],
+    room: u64,
+    store: &Arc<dyn Store>,
+) -> Vec<(Range<usize>, Vec<Values<u8>>)> {
+    let mut runs = Vec::new();
+    let size = |part: usize| -> u64 {
+        let shingles = |block: &&mut Block| u64::from(block.starts[part + 1] - block.starts[part]);
+        blocks.iter().map(shingles).sum::<u64>() * 17
+    };
+    let mut first = 0;
+    while first < PARTS {
+        let (mut end, mut bytes) = (first + 1, size(first));
+        while end < PARTS && bytes + size(end) <= room {
+            bytes += size(end);
+            end += 1;
+        }
+        let parts = first..end;
+        let shingles: Vec<Vec<u64>> = blocks
+            .par_iter()
+            .map(|block| block.shingles.get(block.run(&parts)).into_owned())
+            .collect();
+        let mut counts: Vec<Vec<u8>> = shingles.iter().map(|run| vec![0; run.len()]).collect();
+        let mut by_part: Vec<Vec<(&[u64], &mut [u8])>> =
+            parts.clone().map(|_| Vec::new()).collect();
+        for ((block, shingles), counts) in blocks.iter().zip(&shingles).zip(&mut counts) {
+            let (mut shingles, mut counts) = (&shingles[..], &mut counts[..]);
+            for (part, runs) in parts.clone().zip(&mut by_part) {
+                let length = (block.starts[part + 1] - block.starts[part]) as usize;
+                let (now, later) = shingles.split_at(length);
+                let (now_counts, later_counts) = std::mem::take(&mut counts).split_at_mut(length);
+                (shingles, counts) = (later, later_counts);
+                if length > 0 {
+                    runs.push((now, now_counts));
+                }
+            }
+        }
+        by_part.into_par_iter().with_max_len(1).for_each_init(
+            Vec::new,
+            |table: &mut Vec<u8>, mut runs| {
+                let hashes: Vec<&[u64]> = runs.iter().map(|run| run.0).collect();
+                let cell = tabulate(table, &hashes);
+                for (hashes, counts) in &mut runs {
+                    for (hash, count) in hashes.iter().zip(&mut **counts) {
+                        *count = table[cell(*hash)];
+                    }
+                }
+            },
+        );
+        let stored = counts
+            .iter()
+            .map(|counts| Values::stored(store, counts))
+            .collect();
+        runs.push((parts, stored));
+        first = end;
+    }
+    runs
+}
+
+/// Counts the shingles of a part in a table; returns where the count of each stands.
+fn tabulate<R: AsRef<[u64]>>(table: &mut Vec<u8>, runs: &[R]) -> impl Fn(u64) -> usize + use<R> {
+    let shingles: usize = runs.iter().map(|run| run.as_ref().len()).sum();
+    let bits = (shingles.max(1) * SPREAD)
+        .next_power_of_two()
+        .ilog2()
+        .clamp(1, 64 - PART_BITS);
+    // The leading bits are those of the part.
+    let cell = move |hash: u64| (hash << PART_BITS >> (64 - bits)) as usize;
+    table.clear();
+    table.resize(1 << bits, 0);
+    for run in runs {
+        for &hash in run.as_ref() {
+            let count = &mut table[cell(hash)];
+            *count = count.saturating_add(1);
+        }
+    }
+    cell
+}
+
+/// A shingle whose count has taken the place of its leading bits.
+fn counted(count: u8, hash: u64) -> u64 {
+    u64::from(count) << COUNT_SHIFT | hash & (u64::MAX >> (64 - COUNT_SHIFT))
+}
+
+impl Counts {
+    /// The block of this number, with its counts.
+    pub(crate) fn of(&self, number: usize, block: Block) -> Counted {
+        let mut shingles = match block.shingles {
+            Values::Held(held) => held,
+            stored => stored.get(0..stored.len()).into_owned(),
+        };
+        if let Self::Stored(runs) = self {
+            for (parts, blocks) in runs {
+                let run = block.starts[parts.start] as usize..block.starts[parts.end] as usize;
+                let counts = blocks[number].get(0..run.len());
+                for (shingle, &count) in shingles[run].iter_mut().zip(&*counts) {
+                    *shingle = counted(count, *shingle);
+                }
+            }
+        }
+        Counted {
+            starts: block.starts,
+            shingles,
+            rows: match block.rows {
+                Values::Held(held) => held,
+                stored => stored.get(0..stored.len()).into_owned(),
+            },
+            lengths: block.lengths,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -237,22 +420,45 @@ mod tests {
 
     use super::*;
     use crate::sketch::mix;
+    use crate::store::{MemoryStorage, Storage as _};
+
+    fn counted_blocks(
+        mut blocks: Vec<Block>,
+        room: u64,
+        store: Option<&Arc<dyn Store>>,
+    ) -> Vec<Counted> {
+        let counts = count(&mut blocks.iter_mut().collect::<Vec<_>>(), room, store);
+        let blocks = blocks.into_iter().enumerate();
+        blocks
+            .map(|(number, block)| counts.of(number, block))
+            .collect()
+    }
 
     fn check(texts: &[Vec<u64>], cut: usize) {
         let mut exact: BTreeMap<u64, usize> = BTreeMap::new();
         for &hash in texts.iter().flatten() {
             *exact.entry(hash).or_default() += 1;
         }
-        let mut blocks: Vec<Block> = texts
+        let blocks: Vec<Block> = texts
             .chunks(cut)
             .map(|rows| {
                 let lengths = rows.iter().map(|row| row.len() as u32).collect();
                 Block::new(&rows.concat(), lengths)
             })
             .collect();
-        count(blocks.iter_mut());
+        let held = counted_blocks(blocks.clone(), 0, None);
+        for room in [0, 1000, u64::MAX] {
+            let store = MemoryStorage.create("raw");
+            let mut stored = blocks.clone();
+            stored.iter_mut().for_each(|block| block.spill(&store));
+            assert!(stored.iter().all(|block| block.held_bytes() == 0));
+            let stored = counted_blocks(stored, room, Some(&store));
+            for (a, b) in held.iter().zip(&stored) {
+                assert_eq!((&a.shingles, &a.rows), (&b.shingles, &b.rows));
+            }
+        }
         let (mut too_high, mut shingles) = (0, 0);
-        for (block, rows) in blocks.iter().zip(texts.chunks(cut)) {
+        for (block, rows) in held.iter().zip(texts.chunks(cut)) {
             let wanted: Vec<bool> = (0..rows.len()).map(|row| row % 3 != 1).collect();
             let mut sets = Sets {
                 ends: vec![2],

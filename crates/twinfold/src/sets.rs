@@ -4,14 +4,19 @@
 //! known without being looked at, and a class meets another class once, however many members both
 //! have. Counts are still given in documents, since that is what a user has.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use twinfold_kernels::{Parity, parity, parity_distance};
 
 use crate::config::Config;
 use crate::document::DocId;
 use crate::exact::ExactKey;
-use crate::fingerprint::{FingerprintBatch, Origin, Raw};
+use crate::fingerprint::{FingerprintBatch, FingerprintStores, Origin, Raw};
+use crate::pipeline::Stage;
 use crate::raw;
+use crate::state::{Reader, Writer};
+use crate::store::Room;
 use crate::threshold::Threshold;
 
 /// A class of documents with equal shingle sets, in the order of the classes' smallest members.
@@ -51,9 +56,23 @@ impl ShingleSets {
     /// the row in it of each of the `documents`, by rank.
     pub fn new(
         config: &Config,
-        mut batches: Vec<FingerprintBatch>,
+        batches: Vec<FingerprintBatch>,
         documents: usize,
         origin: impl Fn(DocId) -> (usize, usize) + Sync,
+    ) -> Self {
+        Self::bounded(config, batches, None, documents, origin, &Room::default())
+    }
+
+    /// As [`ShingleSets::new`], with what memory has no room for in `stores`, if it was put there
+    /// before. Batches whose shingles have been made sets are handed to the checkpoint of the room, if
+    /// it has one, and may be put in the place of those that they were made of.
+    pub fn bounded(
+        config: &Config,
+        mut batches: Vec<FingerprintBatch>,
+        stores: Option<&FingerprintStores>,
+        documents: usize,
+        origin: impl Fn(DocId) -> (usize, usize) + Sync,
+        room: &Room,
     ) -> Self {
         let mut rows: Vec<Row> = (0..documents as u32)
             .into_par_iter()
@@ -66,8 +85,23 @@ impl ShingleSets {
             })
             .collect();
         let exact_first = group_texts(&batches, &mut rows);
+        let spilled = batches
+            .iter()
+            .any(|batch| !batch.is_empty() && batch.is_spilled());
+        let stores = stores.filter(|_| spilled);
+        // What one of them holds, all do.
+        if let Some(stores) = stores {
+            batches.iter_mut().for_each(|batch| batch.spill(stores));
+        }
         if batches.iter().any(|batch| batch.raw.is_some()) {
-            settle(config.threshold, &mut batches, &rows, &exact_first);
+            let threshold = config.threshold;
+            settle(threshold, &mut batches, stores, &rows, &exact_first, room);
+        }
+        if let Some(checkpoint) = &room.checkpoint
+            && stores.is_some()
+            && !room.failed()
+        {
+            checkpoint.keep(Stage::Group, save(&batches));
         }
         let mut empty = Vec::new();
         let mut token_counts = Vec::with_capacity(documents);
@@ -96,8 +130,20 @@ impl ShingleSets {
         }
         let parities = class_rows
             .par_iter()
-            .map(|row| parity(batches[row.batch as usize].set(row.row as usize)))
+            .map(|row| {
+                let batch = &batches[row.batch as usize];
+                let known = batch.parities.get(row.row as usize);
+                known
+                    .copied()
+                    .unwrap_or_else(|| parity(&batch.set(row.row as usize)))
+            })
             .collect();
+        for batch in &mut batches {
+            batch.exact = Vec::new();
+            batch.stable = Vec::new();
+            batch.digests = Vec::new();
+            batch.parities = Vec::new();
+        }
         let per_row = |values: fn(&FingerprintBatch) -> usize| {
             batches
                 .iter()
@@ -159,9 +205,15 @@ impl ShingleSets {
     }
 
     /// The shingle hashes of a class, ascending.
-    pub fn set(&self, class: u32) -> &[u64] {
+    pub fn set(&self, class: u32) -> Cow<'_, [u64]> {
         let row = self.class_rows[class as usize];
         self.batches[row.batch as usize].set(row.row as usize)
+    }
+
+    /// The number of shingles of a class.
+    pub fn set_len(&self, class: u32) -> usize {
+        let row = self.class_rows[class as usize];
+        self.batches[row.batch as usize].set_len(row.row as usize)
     }
 
     /// At least so many shingles are in only one of two classes. Cheap, and close to the truth where
@@ -173,16 +225,22 @@ impl ShingleSets {
     /// How often each shingle of a class was met among the texts: about, at most 255, and never less
     /// than the number of classes that have it. None where that was not counted, which it is for
     /// the lossless generator.
-    pub(crate) fn counts(&self, class: u32) -> Option<&[u8]> {
+    pub(crate) fn counts(&self, class: u32) -> Option<Cow<'_, [u8]>> {
         let row = self.class_rows[class as usize];
         self.batches[row.batch as usize].counts(row.row as usize)
     }
 
     /// The signature of a class; empty where none was asked for.
-    pub fn signature(&self, class: u32) -> &[u64] {
+    pub fn signature(&self, class: u32) -> Cow<'_, [u64]> {
         let row = self.class_rows[class as usize];
         let start = row.row as usize * self.lanes;
-        &self.batches[row.batch as usize].signatures[start..start + self.lanes]
+        let signatures = &self.batches[row.batch as usize].signatures;
+        signatures.get(start..start + self.lanes)
+    }
+
+    /// The values of a signature; none where none was asked for.
+    pub fn lanes(&self) -> usize {
+        self.lanes
     }
 
     /// The band keys of a class; empty where none were asked for.
@@ -216,6 +274,24 @@ impl ShingleSets {
             .get(row.row as usize)
             .copied()
     }
+}
+
+fn save(batches: &[FingerprintBatch]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.number(batches.len() as u64);
+    for batch in batches {
+        writer.column(&batch.save());
+    }
+    writer.bytes()
+}
+
+/// The batches that a checkpoint was handed after the stage `group`; none if the bytes are not of
+/// such.
+pub fn load_batches(state: &[u8], stores: &FingerprintStores) -> Option<Vec<FingerprintBatch>> {
+    let mut reader = Reader(state);
+    (0..reader.number()?)
+        .map(|_| FingerprintBatch::load(&reader.column::<u8>()?, stores))
+        .collect()
 }
 
 /// Groups documents with the same exact key: gives copies the fingerprint of the text that they are
@@ -280,20 +356,30 @@ fn leading(key: &ExactKey) -> u64 {
 fn settle(
     threshold: Threshold,
     batches: &mut [FingerprintBatch],
+    stores: Option<&FingerprintStores>,
     rows: &[Row],
     exact_first: &[DocId],
+    room: &Room,
 ) {
     batches
         .par_iter_mut()
         .flat_map(|batch| &mut batch.raw)
         .for_each(Raw::seal);
-    raw::count(
-        batches
-            .iter_mut()
-            .flat_map(|batch| &mut batch.raw)
-            .flat_map(|raw| &mut raw.blocks),
+    let mut first_blocks = Vec::with_capacity(batches.len());
+    let mut blocks = Vec::new();
+    for batch in &mut *batches {
+        first_blocks.push(blocks.len());
+        blocks.extend(batch.raw.iter_mut().flat_map(|raw| &mut raw.blocks));
+    }
+    let counts = raw::count(
+        &mut blocks,
+        room.bytes,
+        stores.map(|stores| &stores.raw_counts),
     );
-    let mut has_copy: Vec<Vec<bool>> = batches.iter().map(|b| vec![false; b.len()]).collect();
+    let mut has_copy: Vec<Vec<bool>> = batches
+        .iter()
+        .map(|batch| vec![false; batch.len()])
+        .collect();
     for (rank, first) in exact_first.iter().enumerate() {
         if first.index() != rank {
             for row in [rows[rank], rows[first.index()]] {
@@ -303,9 +389,11 @@ fn settle(
     }
     batches
         .par_iter_mut()
+        .with_max_len(1)
         .zip(has_copy)
-        .for_each(|(batch, has_copy)| {
-            batch.settle(|row, shingles, own| {
+        .zip(first_blocks)
+        .for_each(|((batch, has_copy), first_block)| {
+            batch.settle(&counts, first_block, stores, |row, shingles, own| {
                 !has_copy[row] && own > shingles - threshold.least_overlap(shingles)
             });
         });

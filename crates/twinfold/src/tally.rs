@@ -127,13 +127,13 @@ impl Tally {
             }
             self.exact.add(exact, same_exact);
             self.near.add(pairs - exact, same - same_exact);
-            let overlap = (!sets.signature(class).is_empty()).then_some(1.0);
+            let overlap = (sets.lanes() > 0).then_some(1.0);
             for (cluster, count) in by_cluster(members, homes[class as usize], clusters) {
                 self.clusters[cluster as usize].add(edges::pairs(count), 1.0, overlap);
             }
         }
 
-        for pair in &outcome.joined().accepted {
+        for pair in outcome.accepted().iter() {
             let (left, right) = (sets.members(pair.left), sets.members(pair.right));
             let pairs = left.len() as u64 * right.len() as u64;
             let exact = edges::equal_pairs(left, right, text);
@@ -152,12 +152,12 @@ impl Tally {
             let homes = [pair.left, pair.right].map(|class| homes[class as usize]);
             if let [Some(a), Some(b)] = homes {
                 if a == b {
-                    let overlap = outcome.signature_overlap(pair);
+                    let overlap = outcome.signature_overlap(&pair);
                     self.clusters[a as usize].add(pairs, pair.jaccard(), overlap);
                 }
                 continue;
             }
-            let overlap = outcome.signature_overlap(pair);
+            let overlap = outcome.signature_overlap(&pair);
             let others: HashMap<u32, u64> = by_cluster(right, homes[1], clusters).collect();
             for (cluster, count) in by_cluster(left, homes[0], clusters) {
                 let edges = count * others.get(&cluster).copied().unwrap_or(0);

@@ -76,6 +76,10 @@ pub struct Environment {
     pub kernels: Value,
     /// Threads that were used.
     pub threads: usize,
+    /// The bytes of memory that the run was allowed.
+    pub memory: u64,
+    /// The most that it held, where the system tells.
+    pub peak_memory: Option<u64>,
     /// How long each stage took.
     pub stage_times: Vec<StageTime>,
     /// SHA-256 of the manifest's text with this value left empty; [`Manifest::write`] sets it. Beside

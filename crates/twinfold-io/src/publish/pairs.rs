@@ -142,27 +142,6 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
     /// Rows of a record batch.
     const ROWS: usize = 1 << 16;
     let outcome = context.outcome();
-    let sets = outcome.sets();
-    let mut rows: Vec<(Edge, bool)> = Vec::new();
-    outcome.for_each_edge(|edge| rows.push((edge, true)));
-    for pair in &outcome.joined().rejected {
-        for &a in sets.members(pair.left) {
-            for &b in sets.members(pair.right) {
-                // Equal texts with unlike sets are edges already.
-                if sets.exact_first(a) != sets.exact_first(b) {
-                    let edge = Edge {
-                        left: a.min(b),
-                        right: a.max(b),
-                        instrument: Instrument::Shingles,
-                        pair: *pair,
-                    };
-                    rows.push((edge, false));
-                }
-            }
-        }
-    }
-    rows.sort_unstable_by_key(|(edge, _)| (edge.left, edge.right));
-
     let types = [
         DataType::Utf8,
         DataType::Utf8,
@@ -184,13 +163,13 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
     let schema = Arc::new(Schema::new(fields));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let name = outcome.generator().name();
-    for rows in rows.chunks(ROWS) {
+    let mut write = |rows: &mut Vec<(Edge, bool)>| {
         let mut texts: [StringBuilder; 7] = Default::default();
         let mut bands = UInt32Builder::new();
         let (mut jaccard, mut overlap) = (Float64Builder::new(), Float64Builder::new());
         let mut accepted = BooleanBuilder::new();
-        for (edge, is_duplicate) in rows {
-            let verdict = Verdict::new(outcome, edge, *is_duplicate);
+        for (edge, is_duplicate) in rows.drain(..) {
+            let verdict = Verdict::new(outcome, &edge, is_duplicate);
             texts[0].append_value(context.id(edge.left));
             texts[1].append_value(context.id(edge.right));
             for (column, document) in [(2, edge.left), (3, edge.right)] {
@@ -203,7 +182,7 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
             accepted.append_value(verdict.accepted);
             texts[4].append_value(verdict.reason);
             texts[5].append_value(edge.instrument.name());
-            texts[6].append_value(generator_name(edge, &name));
+            texts[6].append_value(generator_name(&edge, &name));
         }
         let [
             left,
@@ -233,7 +212,21 @@ pub(super) fn scored_pairs(context: &Context<'_>, path: &Path) -> Result<OutputF
                 source,
             }
         })?;
-        file.write(&batch)?;
+        file.write(&batch)
+    };
+    let mut rows: Vec<(Edge, bool)> = Vec::new();
+    let mut result = Ok(());
+    outcome.for_each_scored_pair(|edge, is_duplicate| {
+        if result.is_ok() {
+            rows.push((edge, is_duplicate));
+            if rows.len() == ROWS {
+                result = write(&mut rows);
+            }
+        }
+    });
+    result?;
+    if !rows.is_empty() {
+        write(&mut rows)?;
     }
     file.finish()
 }

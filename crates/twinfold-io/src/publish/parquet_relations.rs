@@ -480,8 +480,8 @@ pub(super) fn fingerprinted(
             number_lists[0].append_value(row.shingles.iter().map(|shingle| Some(shingle.1)));
             let class = outcome.sets().class_of(document);
             // The signature of a document without shingles is all zeros.
-            let zeros = vec![0; signature_lanes(context)];
-            let signature = class.map_or(&zeros[..], |class| outcome.sets().signature(class));
+            let zeros = || vec![0; signature_lanes(context)].into();
+            let signature = class.map_or_else(zeros, |class| outcome.sets().signature(class));
             number_lists[1].append_value(signature.iter().copied().map(Some));
             let bands = class.map_or(&[][..], |class| outcome.sets().band_keys(class));
             text_lists[2].append_value(

@@ -131,7 +131,7 @@ fn tally(case: &Case, outcome: &Outcome, edges: &[Edge]) -> Tally {
         };
         let (left, right) = (signature(edge.left), signature(edge.right));
         if !left.is_empty() {
-            let equal = left.iter().zip(right).filter(|(a, b)| a == b).count();
+            let equal = left.iter().zip(&*right).filter(|(a, b)| a == b).count();
             let overlap = equal as f64 / left.len() as f64;
             cluster.weakest_overlap = least(cluster.weakest_overlap, overlap);
         }

@@ -1,14 +1,18 @@
-//! Stability: the same result on any number of threads, and for documents in any order and batch.
+//! Stability: the same result on any number of threads, for documents in any order and batch, and
+//! whatever room there is in memory.
+
+use std::sync::Arc;
 
 use twinfold::candidates::JoinEdges;
 use twinfold::config::EdgeListing;
 use twinfold::document::{Corpus, DocId, Documents};
 use twinfold::edges::Edge;
-use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
+use twinfold::fingerprint::{FingerprintBatch, FingerprintStores, Fingerprinter, SeenTexts};
 use twinfold::outcome::{Counts, Outcome, Removed};
 use twinfold::pipeline::{Options, Unobserved, run};
 use twinfold::recall::ExpectedRecall;
 use twinfold::sets::ShingleSets;
+use twinfold::{MemoryStorage, Room};
 
 use super::{Case, edges_of};
 use crate::random::Random;
@@ -75,13 +79,25 @@ pub fn any_order(case: &Case) {
         };
         assert_eq!(Found::of(&again.run()), expected, "{}: shuffled", case.name);
 
-        let outcome = out_of_order(&case, &mut random);
+        let outcome = out_of_order(&case, &mut random, &Room::default());
         assert_eq!(Found::of(&outcome), expected, "{}: batched", case.name);
+        let bounded = Room {
+            bytes: 0,
+            storage: Some(Arc::new(MemoryStorage)),
+            ..Room::default()
+        };
+        let again = out_of_order(&case, &mut random, &bounded);
+        assert_eq!(Found::of(&again), expected, "{}: bounded", case.name);
+        assert_eq!(
+            scored_pairs(&again),
+            scored_pairs(&outcome),
+            "{}: scored pairs, bounded",
+            case.name
+        );
         if outcome.listing() == JoinEdges::All {
-            let joined = outcome.joined();
             assert_eq!(
-                (joined.accepted.len() + joined.rejected.len()) as u64,
-                joined.scored,
+                (outcome.accepted().len() + outcome.rejected().len()) as u64,
+                outcome.counts().scored_class_pairs,
                 "{}: accepted and rejected pairs",
                 case.name
             );
@@ -89,8 +105,16 @@ pub fn any_order(case: &Case) {
     }
 }
 
-/// A run on fingerprints that were made in a random order and in batches of random sizes.
-fn out_of_order(case: &Case, random: &mut Random) -> Outcome {
+fn scored_pairs(outcome: &Outcome) -> Vec<(Edge, bool)> {
+    let mut pairs = Vec::new();
+    outcome.for_each_scored_pair(|edge, is_edge| pairs.push((edge, is_edge)));
+    pairs
+}
+
+/// A run on fingerprints that were made in a random order and in batches of random sizes, some of
+/// which are spilled at once where there is a storage.
+fn out_of_order(case: &Case, random: &mut Random, room: &Room) -> Outcome {
+    let stores = room.storage.as_ref().map(|s| FingerprintStores::new(&**s));
     let documents = case.corpus.len();
     let mut order: Vec<usize> = (0..documents).collect();
     random.shuffle(&mut order);
@@ -109,13 +133,24 @@ fn out_of_order(case: &Case, random: &mut Random) -> Outcome {
             fingerprinter.push(text, &seen, &mut batch);
             origin[rank] = (batches.len(), row);
         }
+        if let Some(stores) = &stores
+            && (batches.len() == 1 || random.below(2) == 0)
+        {
+            batch.spill(stores);
+        }
         batches.push(batch);
     }
-    let sets = ShingleSets::new(&case.config, batches, documents, |document| {
-        origin[document.index()]
-    });
+    let sets = ShingleSets::bounded(
+        &case.config,
+        batches,
+        stores.as_ref(),
+        documents,
+        |document| origin[document.index()],
+        room,
+    );
     let options = Options {
         list_rejected: true,
+        room: room.clone(),
     };
     run(&case.config, &case.corpus, sets, options, &Unobserved)
         .unwrap_or_else(|error| panic!("{}: {error}", case.name))

@@ -123,13 +123,10 @@ impl Buckets {
     }
 
     pub(crate) fn join(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
-        let mut joined = match request.edges {
+        match request.edges {
             JoinEdges::All => self.join_all(memberships, request),
             JoinEdges::Spanning => self.join_spanning(memberships, request),
-        };
-        joined.accepted.par_sort_unstable();
-        joined.rejected.par_sort_unstable();
-        joined
+        }
     }
 
     fn join_all(&self, memberships: &Memberships, request: &JoinRequest<'_>) -> Joined {
@@ -156,6 +153,7 @@ impl Buckets {
                     }
                 }
                 (request.progress)(slots);
+                request.hand_over(&mut joined);
                 joined
             })
             .reduce(Joined::default, Joined::and)
@@ -188,6 +186,7 @@ impl Buckets {
                     .retain(|pair| connected.union(pair.left, pair.right));
                 joined = joined.and(part);
             }
+            request.hand_over(&mut joined);
         }
         joined
     }
@@ -327,6 +326,18 @@ impl Groups {
         self.classes[large].append(&mut classes);
         self.alive.retain(|&group| group != small);
         large
+    }
+}
+
+impl JoinRequest<'_> {
+    /// Hands over what was found, once it is worth the while.
+    pub(super) fn hand_over(&self, joined: &mut Joined) {
+        const PAIRS: usize = 1 << 12;
+        if let Some(found) = self.found
+            && joined.accepted.len().max(joined.rejected.len()) >= PAIRS
+        {
+            found.take(&mut joined.accepted, &mut joined.rejected);
+        }
     }
 }
 

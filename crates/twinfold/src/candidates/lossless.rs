@@ -23,7 +23,9 @@
 //!
 //! The index is built for a block of sets at a time, so that neither it nor what is looked up in it
 //! outgrows the caches by much, or the memory of a run that is bounded. Where blocks end depends on
-//! nothing but the sets.
+//! nothing but the sets. Blocks are indexed once to count what a join will look at; where there is no
+//! room to hold all that the sets meet in them, the join indexes each block again, and lets go of it
+//! before the next.
 //!
 //! What a probe meets is filtered by length, then by position: at the first shared element of the
 //! order, which is the first that a walk along the order meets, one plus the shorter rest bounds the
@@ -37,7 +39,9 @@
 //! Cost: linear in the elements for counting and choosing prefixes, then one step for each pair of a
 //! probe and a posting of one key.
 
-use std::sync::Mutex;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 
@@ -46,6 +50,7 @@ use crate::edges;
 use crate::graph::UnionFind;
 use crate::sets::ShingleSets;
 use crate::sketch::mix;
+use crate::store::{self, Room, Values};
 use crate::threshold::Threshold;
 
 /// The lossless generator over the classes of a corpus.
@@ -55,40 +60,66 @@ pub struct LosslessGenerator {
     /// Classes by the length of their sets; what follows is in this order.
     by_length: Vec<u32>,
     lengths: Vec<u32>,
+    /// What the sets probe with, where blocks have to be indexed again.
+    prefixes: Prefixes,
+    /// Documents of each set.
+    weights: Vec<u32>,
+    /// A key of the numbers of each set, where numbers are to be kept.
+    numbers: Option<Vec<u64>>,
+    limits: Limits,
     all: Blocks,
     /// The same among sets with equal numbers, where numbers are to be kept: what differs in a number
     /// never meets.
     of_equal_numbers: Option<Blocks>,
 }
 
+/// Sizes that memory sets.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Postings of a block.
+    block: usize,
+    /// Keys of the sets that are taken at a time, unless one set has more.
+    window: usize,
+    /// Bytes of blocks that are held.
+    held: u64,
+}
+
 /// Everything that is looked at.
 #[derive(Debug, Default)]
 struct Blocks {
-    blocks: Vec<Block>,
+    /// None where there is no room for them.
+    held: Option<Vec<Block>>,
     slots: Slots,
 }
 
 /// What each set probes with: its keys that more than one set may have, ascending.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Prefixes {
     starts: Vec<usize>,
-    keys: Vec<u64>,
+    keys: Values<u64>,
     /// How many elements stand before the first of them in the order.
     skipped: Vec<u32>,
     /// How many of them the set is found by.
     found_by: Vec<u32>,
 }
 
-/// The index of a block of sets, and what each set meets in it.
+/// The keys of some consecutive sets.
+struct Window<'a> {
+    sets: Range<u32>,
+    starts: &'a [usize],
+    keys: Cow<'a, [u64]>,
+}
+
+/// The index of a block of sets, and what each of some sets meets in it.
 #[derive(Debug)]
 struct Block {
-    /// The first set that is indexed; no set before it has a partner here.
+    /// The first of the sets that meet one of the block.
     first: u32,
     /// Where the hits of each set from the first on end.
     hit_ends: Vec<usize>,
     hits: Vec<Hit>,
     /// List after list; within a list in the order of the sets.
-    postings: Vec<Posting>,
+    postings: Arc<Vec<Posting>>,
 }
 
 /// A list of postings that a set meets.
@@ -111,91 +142,162 @@ struct Posting {
 
 impl LosslessGenerator {
     /// Chooses the prefixes of all sets and indexes them.
-    pub fn new(threshold: Threshold, sets: &ShingleSets) -> Self {
-        Self::with_blocks(threshold, sets, BLOCK)
+    pub fn new(threshold: Threshold, sets: &ShingleSets, room: &Room) -> Self {
+        /// Keys of a window, where memory is bounded.
+        const WINDOW: usize = 1 << 20;
+        let limits = match room.storage {
+            None => Limits {
+                block: BLOCK,
+                window: usize::MAX,
+                held: u64::MAX,
+            },
+            Some(_) => Limits {
+                block: BLOCK,
+                window: WINDOW,
+                held: room.bytes / 4,
+            },
+        };
+        Self::with_limits(threshold, sets, limits, room)
     }
 
-    fn with_blocks(threshold: Threshold, sets: &ShingleSets, block: usize) -> Self {
+    /// One whose join is over, and of which only the counts are wanted.
+    pub(crate) fn of_slots(threshold: Threshold, slots: Slots, of_equal_numbers: Slots) -> Self {
+        let blocks = |slots| Blocks {
+            held: Some(Vec::new()),
+            slots,
+        };
+        Self {
+            threshold,
+            by_length: Vec::new(),
+            lengths: Vec::new(),
+            prefixes: Prefixes::default(),
+            weights: Vec::new(),
+            numbers: None,
+            limits: Limits {
+                block: BLOCK,
+                window: usize::MAX,
+                held: 0,
+            },
+            all: blocks(slots),
+            of_equal_numbers: Some(blocks(of_equal_numbers)),
+        }
+    }
+
+    fn with_limits(threshold: Threshold, sets: &ShingleSets, limits: Limits, room: &Room) -> Self {
         let mut by_length: Vec<(u32, u32)> = (0..sets.classes() as u32)
             .into_par_iter()
-            .map(|class| (sets.set(class).len() as u32, class))
+            .map(|class| (sets.set_len(class) as u32, class))
             .collect();
         by_length.par_sort_unstable();
         let (lengths, by_length): (Vec<u32>, Vec<u32>) = by_length.into_iter().unzip();
-        let prefixes = Prefixes::new(threshold, sets, &by_length);
-        let mut generator = Self {
-            threshold,
-            by_length,
-            lengths,
-            all: Blocks::default(),
-            of_equal_numbers: None,
-        };
-        generator.all = generator.index(sets, &prefixes, None, block);
-        let numbers: Option<Vec<u64>> = generator
-            .by_length
+        let numbers: Option<Vec<u64>> = by_length
             .iter()
             .map(|&class| sets.number_key(class))
             .collect();
-        generator.of_equal_numbers = numbers
-            .filter(|numbers| !numbers.is_empty())
-            .map(|numbers| generator.index(sets, &prefixes, Some(&numbers), block));
+        let mut generator = Self {
+            threshold,
+            prefixes: Prefixes::new(threshold, sets, &by_length, room),
+            weights: by_length
+                .iter()
+                .map(|&class| sets.members(class).len() as u32)
+                .collect(),
+            numbers: numbers.filter(|numbers| !numbers.is_empty()),
+            by_length,
+            lengths,
+            limits,
+            all: Blocks::default(),
+            of_equal_numbers: None,
+        };
+        let pairs = u128::from(edges::pairs_within_classes(sets));
+        generator.all = generator.index(None, pairs);
+        let numbers = generator.numbers.as_deref();
+        generator.of_equal_numbers = numbers.map(|numbers| generator.index(Some(numbers), pairs));
+        let held = |blocks: &Blocks| blocks.held.is_some();
+        if held(&generator.all) && generator.of_equal_numbers.as_ref().is_none_or(held) {
+            generator.prefixes = Prefixes::default();
+        }
         generator
     }
 
-    /// Indexes all sets, block by block, and counts what the join will look at: an upper bound,
-    /// every probe with every posting of its key, the length filter and repeats not taken off.
-    /// With `numbers`, sets meet only where theirs are equal.
-    fn index(
-        &self,
-        sets: &ShingleSets,
-        prefixes: &Prefixes,
-        numbers: Option<&[u64]>,
-        block: usize,
-    ) -> Blocks {
-        let weights: Vec<u64> = self
-            .by_length
-            .iter()
-            .map(|&class| sets.members(class).len() as u64)
-            .collect();
-        let mut all = Blocks::default();
-        let mut total = u128::from(edges::pairs_within_classes(sets));
-        let copies = weights.iter().copied().max().unwrap_or(0);
-        let mut largest = ("identical texts", copies);
+    /// The blocks: which sets each one indexes, and which sets may have a partner there.
+    fn ranges(&self) -> impl Iterator<Item = (Range<u32>, Range<u32>)> + '_ {
         let mut first = 0;
-        while (first as usize) < self.lengths.len() {
-            let end = prefixes.block_end(first, block);
+        std::iter::from_fn(move || {
+            if first as usize >= self.lengths.len() {
+                return None;
+            }
+            let end = self.prefixes.block_end(first, self.limits.block);
             // The sets from here on are too long for any partner in the block.
             let longest = self.lengths[end as usize - 1] as usize;
             let last = self.lengths.partition_point(|&length| {
                 self.threshold.least_overlap(length as usize) <= longest
             });
-            let index = Index::new(prefixes, numbers, first..end, &weights);
-            let (block, slots) = index.meet(first..last as u32, &weights);
-            total += slots;
+            let found = (first..end, first..last as u32);
+            first = end;
+            Some(found)
+        })
+    }
+
+    /// Indexes all sets, block by block, and counts what the join will look at: an upper bound,
+    /// every probe with every posting of its key, the length filter and repeats not taken off.
+    /// With `numbers`, sets meet only where theirs are equal. `pairs` counts the pairs of documents
+    /// of one set.
+    fn index(&self, numbers: Option<&[u64]>, pairs: u128) -> Blocks {
+        let mut all = Blocks {
+            held: Some(Vec::new()),
+            slots: Slots::default(),
+        };
+        let mut total = pairs;
+        let mut bytes = 0;
+        let copies = self.weights.iter().copied().max().unwrap_or(0);
+        let mut largest = ("identical texts", u64::from(copies));
+        for (block, probes) in self.ranges() {
+            let index = Index::new(&self.prefixes, numbers, block, &self.weights, &self.limits);
             all.slots.shared_keys += index.lists;
             if index.fullest > largest.1 {
                 largest = ("a common shingle", index.fullest);
             }
-            all.slots.work += block
-                .hits
-                .iter()
-                .map(|hit| u64::from(hit.earlier))
-                .sum::<u64>();
-            if !block.hits.is_empty() {
-                all.blocks.push(block);
+            let postings = index.postings();
+            bytes += size_of_val(&postings[..]) as u64;
+            let sums = index.sums(&self.weights);
+            for window in self.prefixes.windows(probes, self.limits.window) {
+                let keep = all.held.is_some();
+                let (met, slots, work) =
+                    index.meet(&window, &self.weights, Some(&sums), keep, &postings);
+                total += slots;
+                all.slots.work = all.slots.work.saturating_add(work);
+                bytes += size_of_val(&met.hits[..]) as u64 + 8 * met.hit_ends.len() as u64;
+                if bytes > self.limits.held {
+                    all.held = None;
+                }
+                if let Some(held) = &mut all.held
+                    && !met.hits.is_empty()
+                {
+                    held.push(met);
+                }
             }
-            first = end;
         }
         all.slots.slots = total.try_into().unwrap_or(u64::MAX);
         all.slots.largest = (largest.1 > 1).then(|| (largest.0.into(), largest.1));
         all
     }
 
-    /// What a join looks at.
-    fn blocks(&self, request: &JoinRequest<'_>) -> &[Block] {
-        match &self.of_equal_numbers {
-            Some(equal) if !request.count_refused => &equal.blocks,
-            _ => &self.all.blocks,
+    /// Calls `visit` with everything that a join looks at, all blocks at once or one after another.
+    fn for_each_block(&self, request: &JoinRequest<'_>, mut visit: impl FnMut(&[Block])) {
+        let (blocks, numbers) = match &self.of_equal_numbers {
+            Some(equal) if !request.count_refused => (equal, self.numbers.as_deref()),
+            _ => (&self.all, None),
+        };
+        if let Some(held) = &blocks.held {
+            return visit(held);
+        }
+        for (block, probes) in self.ranges() {
+            let index = Index::new(&self.prefixes, numbers, block, &self.weights, &self.limits);
+            let postings = index.postings();
+            for window in self.prefixes.windows(probes, self.limits.window) {
+                let (met, ..) = index.meet(&window, &self.weights, None, true, &postings);
+                visit(&[met]);
+            }
         }
     }
 }
@@ -228,9 +330,12 @@ const LEVELS: [u8; 256] = {
 const LEVEL_COUNT: usize = 64;
 
 impl Prefixes {
-    fn new(threshold: Threshold, sets: &ShingleSets, by_length: &[u32]) -> Self {
-        /// Sets of a task.
+    fn new(threshold: Threshold, sets: &ShingleSets, by_length: &[u32], room: &Room) -> Self {
+        /// Sets of a task, and tasks whose keys are made before they are put away.
         const SETS: usize = 512;
+        const TASKS: usize = 64;
+        /// The share of the room that keys may take.
+        const SHARE: f64 = 0.25;
         #[derive(Default)]
         struct Part {
             counts: Vec<u32>,
@@ -238,56 +343,105 @@ impl Prefixes {
             found_by: Vec<u32>,
             keys: Vec<u64>,
         }
-        let parts: Vec<Part> = by_length
-            .par_chunks(SETS)
-            .map(|classes| {
-                let mut part = Part::default();
-                let mut levels: Vec<u8> = Vec::new();
-                for &class in classes {
-                    let elements = sets.set(class);
-                    let length = elements.len();
-                    let probe = length - threshold.least_overlap(length) + 1;
-                    let index = length - threshold.overlap_needed(length, length) + 1;
-                    let before = part.keys.len();
-                    levels.clear();
-                    match sets.counts(class) {
-                        Some(counts) => {
-                            levels.extend(counts.iter().map(|&count| LEVELS[usize::from(count)]));
-                        }
-                        None => levels.resize(length, LEVELS[255]),
+        let probe = |length: usize| length - threshold.least_overlap(length) + 1;
+        let make = |classes: &[u32]| {
+            let mut part = Part::default();
+            let mut levels: Vec<u8> = Vec::new();
+            for &class in classes {
+                let elements = sets.set(class);
+                let length = elements.len();
+                let index = length - threshold.overlap_needed(length, length) + 1;
+                let before = part.keys.len();
+                levels.clear();
+                match sets.counts(class) {
+                    Some(counts) => {
+                        levels.extend(counts.iter().map(|&count| LEVELS[usize::from(count)]));
                     }
-                    let alone = append_prefix(elements, &levels, probe, &mut part.keys);
-                    let count = part.keys.len() - before;
-                    part.counts.push(count as u32);
-                    part.skipped.push(alone as u32);
-                    part.found_by
-                        .push(index.saturating_sub(alone).min(count) as u32);
+                    None => levels.resize(length, LEVELS[255]),
                 }
-                part
-            })
-            .collect();
+                let alone = append_prefix(&elements, &levels, probe(length), &mut part.keys);
+                let count = part.keys.len() - before;
+                part.counts.push(count as u32);
+                part.skipped.push(alone as u32);
+                part.found_by
+                    .push(index.saturating_sub(alone).min(count) as u32);
+            }
+            part
+        };
+        let most: usize = by_length
+            .par_iter()
+            .map(|&class| probe(sets.set_len(class)))
+            .sum();
+        let store = room.store_if(8 * most as u64, SHARE, "prefixes");
+        let wave = match store {
+            None => usize::MAX,
+            Some(_) => SETS * TASKS,
+        };
         let mut all = Self {
             starts: Vec::with_capacity(by_length.len() + 1),
-            keys: Vec::with_capacity(parts.iter().map(|part| part.keys.len()).sum()),
+            keys: Values::default(),
             skipped: Vec::with_capacity(by_length.len()),
             found_by: Vec::with_capacity(by_length.len()),
         };
         all.starts.push(0);
-        for mut part in parts {
-            let mut end = all.keys.len();
-            all.starts.extend(part.counts.iter().map(|&count| {
-                end += count as usize;
-                end
-            }));
-            all.keys.append(&mut part.keys);
-            all.skipped.append(&mut part.skipped);
-            all.found_by.append(&mut part.found_by);
+        let mut held: Vec<u64> = Vec::new();
+        let (mut end, mut first) = (0, None);
+        for wave in by_length.chunks(wave.min(by_length.len().max(1))) {
+            let parts: Vec<Part> = wave.par_chunks(SETS).map(make).collect();
+            if store.is_none() {
+                held.reserve_exact(parts.iter().map(|part| part.keys.len()).sum());
+            }
+            for mut part in parts {
+                all.starts.extend(part.counts.iter().map(|&count| {
+                    end += count as usize;
+                    end
+                }));
+                match &store {
+                    Some(store) => {
+                        // Nobody else appends to it, so the keys are all in one place.
+                        let at = store::append(&**store, &part.keys);
+                        first.get_or_insert(at);
+                    }
+                    None => held.append(&mut part.keys),
+                }
+                all.skipped.append(&mut part.skipped);
+                all.found_by.append(&mut part.found_by);
+            }
         }
+        all.keys = match store {
+            None => Values::Held(held),
+            Some(store) => Values::Stored {
+                store,
+                start: first.unwrap_or(0),
+                len: end,
+            },
+        };
         all
     }
 
-    fn keys(&self, set: u32) -> &[u64] {
-        &self.keys[self.starts[set as usize]..self.starts[set as usize + 1]]
+    /// The keys of `sets`, in windows of up to `keys` keys, or of one set.
+    fn windows(&self, sets: Range<u32>, keys: usize) -> impl Iterator<Item = Window<'_>> {
+        let mut first = sets.start;
+        std::iter::from_fn(move || {
+            if first >= sets.end {
+                return None;
+            }
+            let before = self.starts[first as usize];
+            let rest = &self.starts[first as usize + 1..=sets.end as usize];
+            let count = rest.partition_point(|&end| end - before <= keys).max(1);
+            let sets = first..first + count as u32;
+            first = sets.end;
+            Some(self.window(sets))
+        })
+    }
+
+    fn window(&self, sets: Range<u32>) -> Window<'_> {
+        let starts = &self.starts[sets.start as usize..=sets.end as usize];
+        Window {
+            keys: self.keys.get(starts[0]..starts[starts.len() - 1]),
+            starts,
+            sets,
+        }
     }
 
     /// The end of a block that begins with `first`: it has up to `postings`, or one set.
@@ -302,6 +456,13 @@ impl Prefixes {
             end += 1;
         }
         end as u32
+    }
+}
+
+impl Window<'_> {
+    fn keys(&self, set: u32) -> &[u64] {
+        let at = (set - self.sets.start) as usize;
+        &self.keys[self.starts[at] - self.starts[0]..self.starts[at + 1] - self.starts[0]]
     }
 }
 
@@ -373,38 +534,39 @@ impl<'a> Index<'a> {
     fn new(
         prefixes: &'a Prefixes,
         numbers: Option<&'a [u64]>,
-        block: std::ops::Range<u32>,
-        weights: &[u64],
+        block: Range<u32>,
+        weights: &[u32],
+        limits: &Limits,
     ) -> Self {
         /// The leading bits by which entries are parted, so that each part fits in a cache.
         const PARTS: u32 = 8;
         let part_of = |turned: u64| (turned >> (64 - PARTS)) as usize;
-        let entries = || {
-            block.clone().flat_map(|set| {
-                let keys = &prefixes.keys(set)[..prefixes.found_by[set as usize] as usize];
-                keys.iter()
-                    .zip(prefixes.skipped[set as usize]..)
-                    .map(move |(&key, position)| Entry {
-                        turned: turn(key, numbers, set),
-                        set,
-                        position,
-                    })
-            })
+        let for_each_entry = |visit: &mut dyn FnMut(Entry)| {
+            for window in prefixes.windows(block.clone(), limits.window) {
+                for set in window.sets.clone() {
+                    let keys = &window.keys(set)[..prefixes.found_by[set as usize] as usize];
+                    for (&key, position) in keys.iter().zip(prefixes.skipped[set as usize]..) {
+                        visit(Entry {
+                            turned: turn(key, numbers, set),
+                            set,
+                            position,
+                        });
+                    }
+                }
+            }
         };
         let mut next = [0usize; (1 << PARTS) + 1];
-        for entry in entries() {
-            next[part_of(entry.turned) + 1] += 1;
-        }
+        for_each_entry(&mut |entry| next[part_of(entry.turned) + 1] += 1);
         for part in 1..next.len() {
             next[part] += next[part - 1];
         }
         let ends = next;
         let mut parted = vec![Entry::default(); ends[1 << PARTS]];
-        for entry in entries() {
+        for_each_entry(&mut |entry| {
             let at = &mut next[part_of(entry.turned)];
             parted[*at] = entry;
             *at += 1;
-        }
+        });
         let mut rest = &mut parted[..];
         let mut parts = Vec::with_capacity(1 << PARTS);
         for part in 0..1 << PARTS {
@@ -412,7 +574,11 @@ impl<'a> Index<'a> {
             parts.push(now);
             rest = later;
         }
-        let documents = |list: &[Entry]| list.iter().map(|entry| weights[entry.set as usize]).sum();
+        let documents = |list: &[Entry]| {
+            list.iter()
+                .map(|entry| u64::from(weights[entry.set as usize]))
+                .sum()
+        };
         let (lists, fullest) = parts
             .into_par_iter()
             .map(|part| {
@@ -465,72 +631,97 @@ impl<'a> Index<'a> {
         (start + first as u32, earlier as u32)
     }
 
-    /// What each of the `sets` meets among the sets before it, and how many pairs of documents
-    /// that is, `weights` giving the documents of each set.
-    fn meet(&self, sets: std::ops::Range<u32>, weights: &[u64]) -> (Block, u128) {
+    /// The entries as a join sees them.
+    fn postings(&self) -> Arc<Vec<Posting>> {
+        let posting = |entry: &Entry| Posting {
+            set: entry.set,
+            position: entry.position,
+        };
+        Arc::new(self.entries.iter().map(posting).collect())
+    }
+
+    /// How many documents the entries up to each one stand for.
+    fn sums(&self, weights: &[u32]) -> Vec<u64> {
+        let mut sums = Vec::with_capacity(self.entries.len() + 1);
+        sums.push(0);
+        for entry in &self.entries {
+            sums.push(sums[sums.len() - 1] + u64::from(weights[entry.set as usize]));
+        }
+        sums
+    }
+
+    /// What each set of a window meets among the sets before it, if it is to be kept. With `sums`
+    /// it is counted, too: how many pairs of documents that is, and how many pairs of sets.
+    fn meet(
+        &self,
+        window: &Window<'_>,
+        weights: &[u32],
+        sums: Option<&[u64]>,
+        keep: bool,
+        postings: &Arc<Vec<Posting>>,
+    ) -> (Block, u128, u64) {
         /// Sets of a task.
         const SETS: u32 = 1024;
-        // How many documents the entries up to each one stand for.
-        let mut sums = Vec::with_capacity(self.entries.len() + 1);
-        sums.push(0u64);
-        for entry in &self.entries {
-            sums.push(sums[sums.len() - 1] + weights[entry.set as usize]);
+        #[derive(Default)]
+        struct Part {
+            counts: Vec<u32>,
+            hits: Vec<Hit>,
+            slots: u128,
+            work: u64,
         }
-        let tasks: Vec<u32> = sets.clone().step_by(SETS as usize).collect();
-        let parts: Vec<(Vec<u32>, Vec<Hit>, u128)> = tasks
+        let tasks: Vec<u32> = window.sets.clone().step_by(SETS as usize).collect();
+        let parts: Vec<Part> = tasks
             .into_par_iter()
             .map(|first| {
-                let (mut counts, mut hits, mut slots) = (Vec::new(), Vec::new(), 0u128);
-                for set in first..(first + SETS).min(sets.end) {
-                    let before = hits.len();
+                let mut part = Part::default();
+                for set in first..(first + SETS).min(window.sets.end) {
+                    let before = part.hits.len();
                     let mut documents = 0;
-                    for (&key, position) in self
-                        .prefixes
+                    for (&key, position) in window
                         .keys(set)
                         .iter()
                         .zip(self.prefixes.skipped[set as usize]..)
                     {
                         let (start, earlier) = self.earlier(key, set);
-                        if earlier > 0 {
+                        if earlier == 0 {
+                            continue;
+                        }
+                        if let Some(sums) = sums {
                             documents += sums[(start + earlier) as usize] - sums[start as usize];
-                            hits.push(Hit {
+                            part.work = part.work.saturating_add(earlier.into());
+                        }
+                        if keep {
+                            part.hits.push(Hit {
                                 start,
                                 earlier,
                                 position,
                             });
                         }
                     }
-                    slots += u128::from(documents) * u128::from(weights[set as usize]);
-                    counts.push((hits.len() - before) as u32);
+                    part.slots += u128::from(documents) * u128::from(weights[set as usize]);
+                    part.counts.push((part.hits.len() - before) as u32);
                 }
-                (counts, hits, slots)
+                part
             })
             .collect();
         let mut block = Block {
-            first: sets.start,
-            hit_ends: Vec::with_capacity(sets.len()),
-            hits: Vec::with_capacity(parts.iter().map(|part| part.1.len()).sum()),
-            postings: Vec::new(),
+            first: window.sets.start,
+            hit_ends: Vec::with_capacity(window.sets.len()),
+            hits: Vec::with_capacity(parts.iter().map(|part| part.hits.len()).sum()),
+            postings: Arc::clone(postings),
         };
-        let mut total = 0;
-        for (counts, mut hits, slots) in parts {
+        let (mut slots, mut work) = (0, 0u64);
+        for mut part in parts {
             let mut end = block.hits.len();
-            block.hit_ends.extend(counts.iter().map(|&count| {
+            block.hit_ends.extend(part.counts.iter().map(|&count| {
                 end += count as usize;
                 end
             }));
-            block.hits.append(&mut hits);
-            total += slots;
+            block.hits.append(&mut part.hits);
+            slots += part.slots;
+            work = work.saturating_add(part.work);
         }
-        block.postings = self
-            .entries
-            .iter()
-            .map(|entry| Posting {
-                set: entry.set,
-                position: entry.position,
-            })
-            .collect();
-        (block, total)
+        (block, slots, work)
     }
 }
 
@@ -602,20 +793,19 @@ impl LosslessGenerator {
                 .lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner())
         };
-        let mut tasks: Vec<(&Block, u32)> = Vec::new();
-        for block in self.blocks(request) {
-            tasks.extend(
-                (block.first..block.end())
-                    .step_by(SETS as usize)
-                    .map(|at| (block, at)),
-            );
-        }
-        // The longest sets are the most work, and are not to be left to the end.
-        tasks.reverse();
-        tasks
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|(block, start)| {
+        let mut all = Joined::default();
+        self.for_each_block(request, |blocks| {
+            let mut tasks: Vec<(&Block, u32)> = Vec::new();
+            for block in blocks {
+                tasks.extend(
+                    (block.first..block.end())
+                        .step_by(SETS as usize)
+                        .map(|at| (block, at)),
+                );
+            }
+            // The longest sets are the most work, and are not to be left to the end.
+            tasks.reverse();
+            let join = |(block, start): (&Block, u32)| {
                 let free = lock().pop();
                 let mut met = free.unwrap_or_else(|| Met::new(self.by_length.len()));
                 let mut joined = Joined::default();
@@ -638,9 +828,17 @@ impl LosslessGenerator {
                 // The next block has other sets, so what this one remembers does no harm there.
                 lock().push(met);
                 (request.progress)(slots);
+                request.hand_over(&mut joined);
                 joined
-            })
-            .reduce(Joined::default, Joined::and)
+            };
+            let joined = tasks
+                .into_par_iter()
+                .with_max_len(1)
+                .map(join)
+                .reduce(Joined::default, Joined::and);
+            all = std::mem::take(&mut all).and(joined);
+        });
+        all
     }
 
     /// Each list of postings keeps a cursor: the entries before it are one component. A set that is
@@ -649,21 +847,38 @@ impl LosslessGenerator {
         let mut met = Met::new(self.by_length.len());
         let mut connected = request.connected.clone();
         let mut joined = Joined::default();
-        for block in self.blocks(request) {
-            self.span(block, &mut met, &mut connected, &mut joined, request);
-        }
+        // The postings of a block, and the cursor of each list of them.
+        let mut cursors: Option<(Arc<Vec<Posting>>, Vec<u32>)> = None;
+        self.for_each_block(request, |blocks| {
+            for block in blocks {
+                let known = cursors
+                    .take()
+                    .filter(|(postings, _)| Arc::ptr_eq(postings, &block.postings))
+                    .map(|(_, cursors)| cursors);
+                let mut lists = known.unwrap_or_else(|| vec![0; block.postings.len()]);
+                self.span(
+                    block,
+                    &mut lists,
+                    &mut met,
+                    &mut connected,
+                    &mut joined,
+                    request,
+                );
+                cursors = Some((Arc::clone(&block.postings), lists));
+            }
+        });
         joined
     }
 
     fn span(
         &self,
         block: &Block,
+        cursors: &mut [u32],
         met: &mut Met,
         connected: &mut UnionFind,
         joined: &mut Joined,
         request: &JoinRequest<'_>,
     ) {
-        let mut cursors = vec![0u32; block.postings.len()];
         for set in block.first..block.end() {
             let class = self.class(set);
             let first = self.first_partner(set);
@@ -749,13 +964,10 @@ impl CandidateGenerator for LosslessGenerator {
     }
 
     fn join(&self, request: &JoinRequest<'_>) -> Joined {
-        let mut joined = match request.edges {
+        match request.edges {
             JoinEdges::All => self.join_all(request),
             JoinEdges::Spanning => self.join_spanning(request),
-        };
-        joined.accepted.par_sort_unstable();
-        joined.rejected.par_sort_unstable();
-        joined
+        }
     }
 }
 
@@ -767,9 +979,11 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::fingerprint::FingerprintBatch;
+    use crate::document::DocId;
+    use crate::fingerprint::{FingerprintBatch, FingerprintStores};
     use crate::score::{ScoredPair, Verifier};
     use crate::sketch::mix;
+    use crate::store::MemoryStorage;
 
     /// Sets of hashes that come in families: copies of one another, with some elements taken out and
     /// others put in. Elements are drawn so that few are very common and most are rare.
@@ -811,7 +1025,7 @@ mod tests {
             .collect()
     }
 
-    fn shingle_sets(sets: &[Vec<u64>], threshold: Threshold) -> ShingleSets {
+    fn shingle_sets(sets: &[Vec<u64>], threshold: Threshold, room: &Room) -> ShingleSets {
         let config = Config {
             threshold,
             candidates: crate::config::Candidates::Lossless,
@@ -825,9 +1039,14 @@ mod tests {
             raw.extend(&set[..set.len() / 3]);
             batch.push_raw(number, &raw);
         }
-        ShingleSets::new(&config, vec![batch], sets.len(), |document| {
-            (0, document.index())
-        })
+        let stores = room.storage.as_ref().map(|s| FingerprintStores::new(&**s));
+        if let Some(stores) = &stores {
+            batch.spill(stores);
+            assert_eq!(batch.held_bytes(), 0);
+        }
+        let origin = |document: DocId| (0, document.index());
+        let batches = vec![batch];
+        ShingleSets::bounded(&config, batches, stores.as_ref(), sets.len(), origin, room)
     }
 
     fn join(
@@ -844,8 +1063,14 @@ mod tests {
             count_refused: false,
             connected: &UnionFind::new(sets.classes()),
             domains: None,
+            found: None,
             progress: &|_| (),
         })
+    }
+
+    fn sorted(mut pairs: Vec<ScoredPair>) -> Vec<ScoredPair> {
+        pairs.sort_unstable();
+        pairs
     }
 
     /// Every pair of documents with different sets at or above the threshold, by the definition.
@@ -866,8 +1091,14 @@ mod tests {
 
     fn check(raw: &[Vec<u64>], threshold: &str, block: usize) {
         let threshold: Threshold = threshold.parse().unwrap();
-        let sets = shingle_sets(raw, threshold);
-        let generator = LosslessGenerator::with_blocks(threshold, &sets, block);
+        let room = Room::default();
+        let sets = shingle_sets(raw, threshold, &room);
+        let limits = Limits {
+            block,
+            window: usize::MAX,
+            held: u64::MAX,
+        };
+        let generator = LosslessGenerator::with_limits(threshold, &sets, limits, &room);
         let all = join(&generator, &sets, threshold, JoinEdges::All);
         let mut found: Vec<(usize, usize)> = Vec::new();
         let documents = |class| sets.members(class).iter().map(|member| member.index());
@@ -894,6 +1125,26 @@ mod tests {
         };
         assert_eq!(groups(&spanning.accepted), groups(&all.accepted));
         assert!(spanning.accepted.len() < sets.classes().max(1));
+
+        // Without room for anything the same is looked at, and the same found.
+        let room = Room {
+            bytes: 0,
+            storage: Some(Arc::new(MemoryStorage)),
+            ..Room::default()
+        };
+        let bounded_sets = shingle_sets(raw, threshold, &room);
+        let limits = Limits {
+            block,
+            window: 5,
+            held: 0,
+        };
+        let bounded = LosslessGenerator::with_limits(threshold, &bounded_sets, limits, &room);
+        assert_eq!(bounded.slots(), generator.slots());
+        let again = join(&bounded, &bounded_sets, threshold, JoinEdges::All);
+        assert_eq!(again.scored, all.scored);
+        assert_eq!(sorted(again.accepted), sorted(all.accepted));
+        let again = join(&bounded, &bounded_sets, threshold, JoinEdges::Spanning);
+        assert_eq!(again, spanning);
     }
 
     const THRESHOLDS: [&str; 9] = [

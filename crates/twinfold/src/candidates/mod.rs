@@ -24,9 +24,12 @@ use crate::config::{Candidates, Config};
 use crate::document::Documents;
 use crate::error::Error;
 use crate::graph::UnionFind;
+use crate::pairs::Found;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
 use crate::sketch::CurvePoint;
+use crate::state::{Reader, Writer};
+use crate::store::Room;
 
 pub use buckets::Bucket;
 pub use memberships::Memberships;
@@ -95,17 +98,19 @@ pub struct JoinRequest<'a> {
     /// A number for each document's domain, where there are domains: to count the proposed pairs
     /// within one domain.
     pub domains: Option<&'a [u32]>,
+    /// Takes what is found while the join goes on; without it, [`Joined`] holds all of it.
+    pub(crate) found: Option<&'a Found>,
     /// Told how many slots have been dealt with, in increments.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-/// What a join found. Pairs are of classes, unique, ascending.
+/// What a join found. Pairs are of classes, unique, in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
-    /// The accepted pairs: all of them, or a spanning choice.
-    pub accepted: Vec<ScoredPair>,
-    /// The other scored pairs, where they were asked for.
-    pub rejected: Vec<ScoredPair>,
+    /// The accepted pairs, all of them or a spanning choice, that were not handed over.
+    pub(crate) accepted: Vec<ScoredPair>,
+    /// The other scored pairs, where they were asked for, that were not handed over.
+    pub(crate) rejected: Vec<ScoredPair>,
     /// The pairs of documents that the scored pairs of classes stand for.
     pub proposed_documents: u64,
     /// How many of those are within one domain.
@@ -117,6 +122,61 @@ pub struct Joined {
     pub scored: u64,
     /// Slots that were skipped because their pair was connected already.
     pub skipped: u64,
+}
+
+impl Slots {
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        let (key, documents) = self.largest.clone().unwrap_or_default();
+        for number in [self.slots, self.work, self.shared_keys, documents] {
+            writer.number(number);
+        }
+        writer.column(key.as_bytes());
+    }
+
+    pub(crate) fn load(reader: &mut Reader<'_>) -> Option<Self> {
+        let [slots, work, shared_keys, documents] = [(); 4].map(|()| reader.number());
+        let key = String::from_utf8(reader.column()?).ok()?;
+        let documents = documents?;
+        Some(Self {
+            slots: slots?,
+            work: work?,
+            shared_keys: shared_keys?,
+            largest: (documents > 0).then_some((key, documents)),
+        })
+    }
+}
+
+impl Joined {
+    /// Writes the counts.
+    pub(crate) fn save(&self, writer: &mut Writer) {
+        writer.column(&[
+            self.proposed_documents,
+            self.proposed_same_domain,
+            self.refused_for_numbers,
+            self.scored,
+            self.skipped,
+        ]);
+    }
+
+    /// The counts of [`Self::save`].
+    pub(crate) fn load(reader: &mut Reader<'_>) -> Option<Self> {
+        let counts: [u64; 5] = reader.column()?.try_into().ok()?;
+        let [
+            proposed_documents,
+            proposed_same_domain,
+            refused_for_numbers,
+            scored,
+            skipped,
+        ] = counts;
+        Some(Self {
+            proposed_documents,
+            proposed_same_domain,
+            refused_for_numbers,
+            scored,
+            skipped,
+            ..Self::default()
+        })
+    }
 }
 
 /// Proposes and scores pairs of classes.
@@ -149,14 +209,20 @@ pub trait CandidateGenerator: Send + Sync {
     fn join(&self, request: &JoinRequest<'_>) -> Joined;
 }
 
-/// The generator that `config` asks for, over the classes of `sets`.
+/// The generator that `config` asks for, over the classes of `sets`. What grows faster than the
+/// documents takes no more than the `room` that there is.
 pub fn generator(
     config: &Config,
     sets: &ShingleSets,
     documents: &dyn Documents,
+    room: &Room,
 ) -> Result<Box<dyn CandidateGenerator>, Error> {
     Ok(match &config.candidates {
-        Candidates::Lossless => Box::new(lossless::LosslessGenerator::new(config.threshold, sets)),
+        Candidates::Lossless => Box::new(lossless::LosslessGenerator::new(
+            config.threshold,
+            sets,
+            room,
+        )),
         Candidates::Lsh(settings) => {
             Box::new(lsh::LshGenerator::new(settings, config.threshold, sets))
         }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::candidates::{CandidateGenerator, Guarantee};
+use crate::pairs::AcceptedPairs;
 use crate::score::ScoredPair;
 use crate::threshold::Threshold;
 
@@ -23,16 +24,16 @@ pub struct ExpectedRecall {
 pub fn expected(
     generator: &dyn CandidateGenerator,
     threshold: Threshold,
-    accepted: Option<&[ScoredPair]>,
+    accepted: Option<&AcceptedPairs>,
     certain: f64,
     weight: impl Fn(&ScoredPair) -> f64,
 ) -> ExpectedRecall {
     let at_threshold = generator.probability(threshold.as_f64());
     let estimated = accepted.and_then(|accepted| {
         let (mut found, mut exist) = (certain, certain);
-        for pair in accepted {
-            found += weight(pair);
-            exist += weight(pair) / generator.probability(pair.jaccard())?;
+        for pair in accepted.iter() {
+            found += weight(&pair);
+            exist += weight(&pair) / generator.probability(pair.jaccard())?;
         }
         (found > 0.0 && at_threshold.is_some()).then(|| found / exist)
     });

@@ -194,14 +194,12 @@ pub fn measure(truth: &Outcome, other: &Outcome) -> Option<Measured> {
         return None;
     }
     let bins = Bins::new(truth.config().threshold);
-    let accepted = &other.joined().accepted;
+    let accepted = other.accepted();
     // Classes are equal sets of documents, and only their numbers may differ: the lossless generator
     // has none for documents without a partner.
     let class = |class: u32| others.class_of(sets.members(class)[0]);
     let is_found = |pair: &ScoredPair| match (class(pair.left), class(pair.right)) {
-        (Some(a), Some(b)) => accepted
-            .binary_search_by_key(&(a.min(b), a.max(b)), |pair| (pair.left, pair.right))
-            .is_ok(),
+        (Some(a), Some(b)) => accepted.contains(a, b),
         _ => false,
     };
 
@@ -226,11 +224,11 @@ pub fn measure(truth: &Outcome, other: &Outcome) -> Option<Measured> {
             add(members[0], bins.len() - 1, 1.0, pairs, pairs);
         }
     }
-    for pair in &truth.joined().accepted {
+    for pair in truth.accepted().iter() {
         let [left, right] = [pair.left, pair.right].map(|class| sets.members(class));
         let pairs = (left.len() as u64).saturating_mul(right.len() as u64);
-        let found = if is_found(pair) { pairs } else { 0 };
-        add(left[0], bins.of(pair), pair.jaccard(), pairs, found);
+        let found = if is_found(&pair) { pairs } else { 0 };
+        add(left[0], bins.of(&pair), pair.jaccard(), pairs, found);
     }
 
     let families = Families::new(bins.len(), counts);
@@ -312,7 +310,7 @@ fn families(truth: &Outcome) -> (Vec<u32>, usize) {
             connected.union(clusters.of(members[0].0), clusters.of(member.0));
         }
     }
-    for pair in &truth.joined().accepted {
+    for pair in truth.accepted().iter() {
         let [a, b] = [pair.left, pair.right].map(|class| clusters.of(sets.members(class)[0].0));
         connected.union(a, b);
     }

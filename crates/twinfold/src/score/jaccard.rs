@@ -6,7 +6,10 @@ use crate::sets::ShingleSets;
 use crate::threshold::Threshold;
 
 /// Two classes of documents and the exact sizes that their similarity is the ratio of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::NoUninit, bytemuck::AnyBitPattern,
+)]
+#[repr(C)]
 pub struct ScoredPair {
     /// The lesser class.
     pub left: u32,
@@ -46,7 +49,7 @@ impl<'a> Verifier<'a> {
     /// The score of a pair, whatever it is.
     pub fn score(&self, a: u32, b: u32) -> ScoredPair {
         let (x, y) = (self.sets.set(a), self.sets.set(b));
-        scored(a, b, x.len() + y.len(), intersection_size(x, y))
+        scored(a, b, x.len() + y.len(), intersection_size(&x, &y))
     }
 
     /// Whether a scored pair is an edge: it is at or above the threshold, and differs in no number
@@ -59,14 +62,13 @@ impl<'a> Verifier<'a> {
     /// The score of a pair if it is at or above the threshold; a pair below it costs less than its
     /// score would.
     pub fn score_if_reached(&self, a: u32, b: u32) -> Option<ScoredPair> {
-        let (x, y) = (self.sets.set(a), self.sets.set(b));
-        let needed = self.threshold.overlap_needed(x.len(), y.len());
-        if x.len().min(y.len()) < needed
-            || self.sets.least_difference(a, b) > x.len() + y.len() - 2 * needed
-        {
+        let (x, y) = (self.sets.set_len(a), self.sets.set_len(b));
+        let needed = self.threshold.overlap_needed(x, y);
+        if x.min(y) < needed || self.sets.least_difference(a, b) > x + y - 2 * needed {
             return None;
         }
-        intersection_at_least(x, y, needed).map(|shared| scored(a, b, x.len() + y.len(), shared))
+        intersection_at_least(&self.sets.set(a), &self.sets.set(b), needed)
+            .map(|shared| scored(a, b, x + y, shared))
     }
 
     /// The threshold.
