@@ -5,8 +5,8 @@
 mod source_helpers;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, RecordBatch, StringArray,
@@ -61,6 +61,7 @@ fn published(source: &SourceOptions, config: &Config, room: Room) -> (Vec<Output
         let sets = ShingleSets::new(config, batches, table.len(), place);
         let options = Options {
             list_rejected: true,
+            ..Options::default()
         };
         pipeline::run(config, &table, sets, options, &Unobserved).unwrap()
     });
@@ -265,6 +266,57 @@ fn many_runs_and_row_groups() {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn a_damaged_state_is_no_table_or_another(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        end in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
+    ) {
+        let state = &*STATE;
+        let mut damaged = state.clone();
+        for (at, byte) in damage {
+            damaged[at.index(state.len())] = byte;
+        }
+        if cut {
+            damaged.truncate(end.index(state.len()));
+        }
+        let storage = Arc::new(MemoryStorage);
+        let store = storage.create("documents");
+        let restored = Table::restore(&damaged, storage, store);
+        prop_assert!(restored.is_none() || !cut);
+        prop_assert!(restored.is_some() || damaged != *state);
+        if let Some(table) = restored {
+            // What it says of its documents is there, whatever it is.
+            for rank in 0..table.len() {
+                let _ = (table.id(rank), table.title(rank), table.place(rank), table.text_bytes(rank));
+            }
+        }
+    }
+}
+
+/// A saved table.
+static STATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, name) in ["a.csv", "b.jsonl", "c.parquet"].iter().enumerate() {
+        let rows: Vec<(Option<String>, usize)> = (number * 20..number * 20 + 20)
+            .map(|n| (Some(id(2, n)), n))
+            .collect();
+        file(folder.path(), name, &rows, 9, 7);
+    }
+    let spill = Spill {
+        storage: Arc::new(MemoryStorage),
+        limit: 0,
+        most_in_flight: 1,
+        held: &|_: &()| 0,
+        spill: &|_| {},
+    };
+    let input = Input::open(options(&[folder.path()])).unwrap();
+    let read = input.read(&pool(1), &|_| (), &|_| (), Some(&spill));
+    read.unwrap().0.save().unwrap()
+});
 
 /// A storage that fails after so many calls.
 #[derive(Debug)]

@@ -39,6 +39,7 @@ mod rows;
 mod schema;
 mod shape;
 mod spill;
+mod state;
 mod summary;
 mod table;
 mod texts;
