@@ -336,6 +336,14 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathB
     path
 }
 
+/// A figure of this process, in MiB.
+pub(crate) fn status(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib >> 10
+}
+
 /// The shared data, or `None` with a word that the test is skipped.
 pub(crate) fn shared(part: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
