@@ -25,21 +25,8 @@ impl Documents for Table {
     }
 
     fn column(&self, name: &str) -> Option<Vec<Value>> {
-        type Role = for<'a> fn(&'a Table, usize) -> Option<&'a str>;
-        let role: Option<(bool, Role)> = match name {
-            "title" => Some((self.has_title(), Table::title)),
-            "source" => Some((self.has_source(), Table::source)),
-            "domain" => Some((self.has_domain(), Table::domain)),
-            "crawled_at" => Some((self.has_date(), Table::date)),
-            _ => None,
-        };
-        if let Some((true, value)) = role {
-            let value = |rank| value(self, rank).map(|text| Value::Text(text.to_owned()));
-            return Some(
-                (0..Table::len(self))
-                    .map(|rank| value(rank).unwrap_or(Value::Null))
-                    .collect(),
-            );
+        if let Some(value) = role(self, name) {
+            return Some((0..Table::len(self)).map(value).collect());
         }
         let values = self.column_values(name)?;
         Some(
@@ -56,7 +43,33 @@ impl Documents for Table {
         )
     }
 
+    fn for_each_value(&self, name: &str, visit: &mut dyn FnMut(Value)) -> bool {
+        if let Some(value) = role(self, name) {
+            (0..Table::len(self)).map(value).for_each(visit);
+            return true;
+        }
+        let values = self.column(name);
+        let found = values.is_some();
+        values.into_iter().flatten().for_each(visit);
+        found
+    }
+
     fn column_names(&self) -> Vec<String> {
         Table::column_names(self)
     }
+}
+
+/// The values of the column that has a part, by rank, if `name` is that of a part and there is one.
+fn role<'a>(table: &'a Table, name: &str) -> Option<impl Fn(usize) -> Value + use<'a>> {
+    type Role = for<'a> fn(&'a Table, usize) -> Option<&'a str>;
+    let (there, value): (bool, Role) = match name {
+        "title" => (table.has_title(), Table::title),
+        "source" => (table.has_source(), Table::source),
+        "domain" => (table.has_domain(), Table::domain),
+        "crawled_at" => (table.has_date(), Table::date),
+        _ => return None,
+    };
+    there.then_some(move |rank| {
+        value(table, rank).map_or(Value::Null, |text| Value::Text(text.to_owned()))
+    })
 }

@@ -12,14 +12,6 @@ use std::path::Path;
 use source_helpers::*;
 use twinfold_io::source::{Input, Table};
 
-/// A figure of this process, in MiB.
-fn status(key: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(key)).unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib >> 10
-}
-
 fn measure(path: &Path) -> Table {
     let input = Input::open(options(&[path])).unwrap();
     let (table, _) = input.read(&pool(2), &|_| (), &|_| (), None).unwrap();

@@ -71,6 +71,15 @@ pub trait Documents: Sync {
     /// `domain`, `crawled_at` and `title` mean whatever column has that part.
     fn column(&self, name: &str) -> Option<Vec<Value>>;
 
+    /// Shows the values of a column in rank order, one at a time; false if there is no such column.
+    /// Sources that need not hold all values at once for that should say so.
+    fn for_each_value(&self, name: &str, visit: &mut dyn FnMut(Value)) -> bool {
+        let values = self.column(name);
+        let found = values.is_some();
+        values.into_iter().flatten().for_each(visit);
+        found
+    }
+
     /// The names of the columns there are.
     fn column_names(&self) -> Vec<String>;
 }

@@ -47,21 +47,21 @@ impl Labels {
     /// The labels in the column `name`, if there is such a column.
     pub fn new(documents: &dyn Documents, name: &str) -> Option<Self> {
         let mut numbers: HashMap<String, u32> = HashMap::new();
-        let of: Vec<u32> = documents
-            .column(name)?
-            .into_iter()
-            .map(|value| {
-                let name = match value {
-                    Value::Null => String::new(),
-                    Value::Text(text) => text,
-                    Value::Integer(number) => number.to_string(),
-                    Value::Float(number) => number.to_string(),
-                    Value::Time(micros) => micros.to_string(),
-                };
-                let next = numbers.len() as u32;
-                *numbers.entry(name).or_insert(next)
-            })
-            .collect();
+        let mut of: Vec<u32> = Vec::with_capacity(documents.len());
+        let found = documents.for_each_value(name, &mut |value| {
+            let name = match value {
+                Value::Null => String::new(),
+                Value::Text(text) => text,
+                Value::Integer(number) => number.to_string(),
+                Value::Float(number) => number.to_string(),
+                Value::Time(micros) => micros.to_string(),
+            };
+            let next = numbers.len() as u32;
+            of.push(*numbers.entry(name).or_insert(next));
+        });
+        if !found {
+            return None;
+        }
         let mut names = vec![String::new(); numbers.len()];
         for (name, number) in numbers {
             names[number as usize] = name;

@@ -399,6 +399,8 @@ pub(super) fn fingerprinted(
     context: &Context<'_>,
     path: &Path,
 ) -> Result<OutputFile, PublishError> {
+    /// Documents whose strings are there at a time.
+    const PART: usize = 128;
     let outcome = context.outcome();
     let config = outcome.config();
     let list = |kind: DataType| DataType::List(Arc::new(Field::new_list_field(kind, true)));
@@ -438,29 +440,26 @@ pub(super) fn fingerprinted(
         let Some((_, loaded)) = &loaded else { continue };
         let texts = loaded.gather(run)?;
         let texts = texts.column(0).as_string_view();
-        let rows: Vec<Fingerprint> = (0..run.len())
-            .into_par_iter()
-            .map_init(NormalisedText::default, |normalised, row| {
-                let text = texts.is_valid(row).then(|| texts.value(row));
-                normalised.set(text.unwrap_or(""), config.tokenizer);
-                let mut set: Vec<(String, u64)> = shingles(normalised, config.shingle_size)
-                    .map(|shingle| {
-                        (
-                            String::from_utf8_lossy(shingle).into_owned(),
-                            shingle_hash(shingle),
-                        )
-                    })
-                    .collect();
-                set.sort_unstable();
-                set.dedup();
-                Fingerprint {
-                    normalised: normalised.as_str().to_owned(),
-                    tokens: normalised.token_count() as u64,
-                    token_set: normalised.tokens().map(str::to_owned).collect(),
-                    shingles: set,
-                }
-            })
-            .collect();
+        let fingerprint = |normalised: &mut NormalisedText, row: usize| {
+            let text = texts.is_valid(row).then(|| texts.value(row));
+            normalised.set(text.unwrap_or(""), config.tokenizer);
+            let mut set: Vec<(String, u64)> = shingles(normalised, config.shingle_size)
+                .map(|shingle| {
+                    (
+                        String::from_utf8_lossy(shingle).into_owned(),
+                        shingle_hash(shingle),
+                    )
+                })
+                .collect();
+            set.sort_unstable();
+            set.dedup();
+            Fingerprint {
+                normalised: normalised.as_str().to_owned(),
+                tokens: normalised.token_count() as u64,
+                token_set: normalised.tokens().map(str::to_owned).collect(),
+                shingles: set,
+            }
+        };
         let mut ids = StringBuilder::new();
         let mut normalised = arrow_array::builder::LargeStringBuilder::new();
         let mut counts: [UInt64Builder; 3] = Default::default();
@@ -468,28 +467,35 @@ pub(super) fn fingerprinted(
             std::array::from_fn(|_| ListBuilder::new(StringBuilder::new()));
         let mut number_lists: [ListBuilder<UInt64Builder>; 2] =
             std::array::from_fn(|_| ListBuilder::new(UInt64Builder::new()));
-        for (&document, row) in run.iter().zip(&rows) {
-            let document = DocId(document);
-            ids.append_value(context.id(document));
-            normalised.append_value(&row.normalised);
-            counts[0].append_value(row.tokens);
-            counts[1].append_value(row.token_set.len() as u64);
-            counts[2].append_value(row.shingles.len() as u64);
-            text_lists[0].append_value(row.token_set.iter().map(Some));
-            text_lists[1].append_value(row.shingles.iter().map(|shingle| Some(&shingle.0)));
-            number_lists[0].append_value(row.shingles.iter().map(|shingle| Some(shingle.1)));
-            let class = outcome.sets().class_of(document);
-            // The signature of a document without shingles is all zeros.
-            let zeros = || vec![0; signature_lanes(context)].into();
-            let signature = class.map_or_else(zeros, |class| outcome.sets().signature(class));
-            number_lists[1].append_value(signature.iter().copied().map(Some));
-            let bands = class.map_or(&[][..], |class| outcome.sets().band_keys(class));
-            text_lists[2].append_value(
-                bands
-                    .iter()
-                    .enumerate()
-                    .map(|(band, &key)| Some(band_label(band, key))),
-            );
+        // Strings of their own take much more than columns, so there are those of a part at a time.
+        for part in (0..run.len()).step_by(PART) {
+            let rows: Vec<Fingerprint> = (part..run.len().min(part + PART))
+                .into_par_iter()
+                .map_init(NormalisedText::default, fingerprint)
+                .collect();
+            for (&document, row) in run[part..].iter().zip(&rows) {
+                let document = DocId(document);
+                ids.append_value(context.id(document));
+                normalised.append_value(&row.normalised);
+                counts[0].append_value(row.tokens);
+                counts[1].append_value(row.token_set.len() as u64);
+                counts[2].append_value(row.shingles.len() as u64);
+                text_lists[0].append_value(row.token_set.iter().map(Some));
+                text_lists[1].append_value(row.shingles.iter().map(|shingle| Some(&shingle.0)));
+                number_lists[0].append_value(row.shingles.iter().map(|shingle| Some(shingle.1)));
+                let class = outcome.sets().class_of(document);
+                // The signature of a document without shingles is all zeros.
+                let zeros = || vec![0; signature_lanes(context)].into();
+                let signature = class.map_or_else(zeros, |class| outcome.sets().signature(class));
+                number_lists[1].append_value(signature.iter().copied().map(Some));
+                let bands = class.map_or(&[][..], |class| outcome.sets().band_keys(class));
+                text_lists[2].append_value(
+                    bands
+                        .iter()
+                        .enumerate()
+                        .map(|(band, &key)| Some(band_label(band, key))),
+                );
+            }
         }
         let [tokens, unique, shingle_counts] =
             counts.map(|mut count| Arc::new(count.finish()) as ArrayRef);

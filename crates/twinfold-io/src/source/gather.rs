@@ -424,3 +424,199 @@ fn flat(kind: &DataType) -> DataType {
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use arrow_array::builder::{ListBuilder, StringDictionaryBuilder};
+    use arrow_array::types::Int8Type;
+    use arrow_array::{
+        BinaryArray, Decimal128Array, StringArray, StructArray, TimestampSecondArray,
+    };
+    use proptest::prelude::*;
+    use twinfold::MemoryStorage;
+
+    use super::*;
+    use crate::source::{Input, SourceOptions, Spill, Table};
+
+    /// A Parquet file of rows numbered from `first`, with columns of many types.
+    fn parquet(path: &Path, first: usize, ids: &[String], group: usize) {
+        let numbers = || first..first + ids.len();
+        let nullable = |n: usize| (!n.is_multiple_of(5)).then_some(n);
+        let mut dictionary = StringDictionaryBuilder::<Int8Type>::new();
+        let mut nested = ListBuilder::new(StringDictionaryBuilder::<Int8Type>::new());
+        for n in numbers() {
+            dictionary.append_option(nullable(n).map(|n| format!("label {}", n % 90)));
+            for item in 0..n % 3 {
+                nested
+                    .values()
+                    .append_value(format!("item {}", (n + item) % 40));
+            }
+            nested.append(!n.is_multiple_of(7));
+        }
+        let strings = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
+            Arc::new(numbers().map(of).collect::<StringArray>())
+        };
+        let text =
+            strings(&|n| nullable(n).map(|n| format!("the text {n} {}", "x".repeat(n % 50))));
+        let binary: BinaryArray = numbers()
+            .map(|n| nullable(n).map(|n| vec![n as u8; n % 20]))
+            .collect();
+        let decimals: Decimal128Array = numbers().map(|n| nullable(n).map(|n| n as i128)).collect();
+        let times: TimestampSecondArray = numbers()
+            .map(|n| nullable(n).map(|n| n as i64))
+            .collect::<TimestampSecondArray>()
+            .with_timezone("Europe/Berlin");
+        let inner = strings(&|n| nullable(n + 1).map(|n| n.to_string()));
+        let field = Arc::new(Field::new("inner", DataType::Utf8, true));
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("id", Arc::new(StringArray::from(ids.to_vec()))),
+            ("text", text),
+            ("label", Arc::new(dictionary.finish())),
+            ("items", Arc::new(nested.finish())),
+            ("raw", Arc::new(binary)),
+            ("price", Arc::new(decimals)),
+            ("at", Arc::new(times)),
+            ("pair", Arc::new(StructArray::from(vec![(field, inner)]))),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns
+                .into_iter()
+                .map(|(name, column)| (name, column, true)),
+        );
+        let batch = batch.unwrap();
+        let properties = parquet::file::properties::WriterProperties::builder()
+            .set_max_row_group_row_count(Some(group))
+            .build();
+        let file = std::fs::File::create(path).unwrap();
+        let mut writer =
+            parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    fn json_lines(path: &Path, first: usize, ids: &[String]) {
+        let mut lines = String::new();
+        for (n, id) in (first..).zip(ids) {
+            let line = match n % 4 {
+                0 => {
+                    serde_json::json!({"id": id, "text": format!("text {n}"), "pair": {"inner": n}})
+                }
+                1 => {
+                    serde_json::json!({"id": id, "text": "n", "raw": n, "list": [n, null, 1], "label": "x"})
+                }
+                2 => serde_json::json!({"id": id, "text": null, "float": n as f64 / 3.0}),
+                _ => serde_json::json!({"id": id, "text": "\u{e4}\n", "list": [], "float": n}),
+            };
+            lines.push_str(&format!("{line}\n"));
+        }
+        std::fs::write(path, lines).unwrap();
+    }
+
+    fn read(folder: &Path, threads: usize, limit: Option<u64>) -> (rayon::ThreadPool, Table) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.unwrap();
+        let input = Input::open(SourceOptions {
+            inputs: vec![folder.to_str().unwrap().into()],
+            ..Default::default()
+        });
+        let spill = limit.map(|limit| Spill {
+            storage: Arc::new(MemoryStorage),
+            limit,
+            most_in_flight: 2,
+            held: &|_: &()| 1,
+            spill: &|_| {},
+        });
+        let (table, _) = input
+            .unwrap()
+            .read(&pool, &|_| (), &|_| (), spill.as_ref())
+            .unwrap();
+        (pool, table)
+    }
+
+    /// Every run of a table, by its gatherer.
+    fn gathered(
+        rows: &Rows,
+        what: What,
+        groups: &[&[&[u32]]],
+        budget: u64,
+        partitioned: &mut bool,
+    ) -> Vec<RecordBatch> {
+        let gatherer = Gatherer::new(rows, what, groups, budget, "test").unwrap();
+        *partitioned |= matches!(gatherer.way, Way::Partitioned(..));
+        let (mut found, mut next) = (Vec::new(), 0);
+        for (number, load) in gatherer.loads().iter().enumerate() {
+            assert_eq!(load.runs.start, next);
+            next = load.runs.end;
+            let loaded = gatherer.load(number).unwrap();
+            let runs: Vec<&[u32]> = match load.run {
+                Some(run) => vec![groups[load.groups.start][run]],
+                None => groups[load.groups.clone()].concat(),
+            };
+            assert_eq!(runs, gatherer.wanted[load.runs.clone()]);
+            found.extend(runs.iter().map(|run| loaded.gather(run).unwrap()));
+        }
+        assert_eq!(next, gatherer.wanted.len());
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn runs_out_of_a_store_are_as_from_memory(
+            count in 1usize..160,
+            order in any::<u64>(),
+            group in 1usize..40,
+            run in 1usize..12,
+            kept in 1u32..4,
+            limit in prop::sample::select(vec![0, 5_000, u64::MAX]),
+            threads in prop::sample::select(vec![1usize, 4]),
+            json in any::<bool>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let id = |n: usize| match order % 3 {
+                0 => format!("{n:05}"),
+                1 => format!("{:05}", 10_000 - n),
+                _ => format!("{:016x}", (n as u64 + 1).wrapping_mul(order | 1)),
+            };
+            let ids: Vec<String> = (0..count).map(id).collect();
+            for (file, ids) in ids.chunks(60).enumerate() {
+                let first = file * 60;
+                if json && file == 1 {
+                    json_lines(&folder.path().join("b.jsonl"), first, ids);
+                } else {
+                    let path = folder.path().join(format!("{file}.parquet"));
+                    parquet(&path, first, ids, group);
+                }
+            }
+            let (_, held) = read(folder.path(), threads, None);
+            let (pool, spilled) = read(folder.path(), threads, Some(limit));
+            match limit {
+                0 => prop_assert!(spilled.is_spilled()),
+                u64::MAX => prop_assert!(!spilled.is_spilled()),
+                _ => {}
+            }
+            prop_assert_eq!(held.rejected(), []);
+            let wanted: Vec<u32> = (0..count as u32).filter(|rank| rank % kept == 0).collect();
+            let runs: Vec<&[u32]> = wanted.chunks(run).collect();
+            let groups: Vec<&[&[u32]]> = runs.chunks(3).collect();
+            for what in [What::All, What::Texts] {
+                let mut partitioned = false;
+                let expected = gathered(held.rows(), what, &groups, u64::MAX, &mut partitioned);
+                prop_assert!(!partitioned);
+                for budget in [0, 2_000, 20_000, 200_000, u64::MAX] {
+                    let found = pool.install(|| {
+                        gathered(spilled.rows(), what, &groups, budget, &mut partitioned)
+                    });
+                    prop_assert!(found == expected);
+                }
+                // Runs of documents from everywhere.
+                let scattered = order % 3 == 2 && count > 80 && kept == 1 && group < 10;
+                if scattered && limit == 0 && !json && what == What::All {
+                    prop_assert!(partitioned);
+                }
+            }
+        }
+    }
+}

@@ -17,7 +17,9 @@
 //!   them stay what they are.
 //!
 //! Cost: one pass over each text file and two over a Parquet file (the second for its hash); memory is
-//! one copy of the columns, plus about a chunk of 1 MiB for each thread.
+//! one copy of the columns, plus about a chunk of 1 MiB for each thread. With a [`Spill`] the columns go
+//! to a storage where they are more than a limit (`spill`), and come back in the order of the ids
+//! (`gather`); a [`Table`] in a storage can be saved and had again without its inputs (`state`).
 
 mod batch;
 mod chunks;
@@ -39,6 +41,7 @@ mod rows;
 mod schema;
 mod shape;
 mod spill;
+mod state;
 mod summary;
 mod table;
 mod texts;

@@ -10,7 +10,7 @@
 //! a time than there are threads. What a footer says is looked at before, one file at a time for each
 //! thread; of it only the columns and the sizes of the row groups stay, but for a few files.
 //!
-//! Where there is a limit to what may be held, the thread that crosses it spills all that is held, and
+//! Where there is a limit to what may be held, all threads spill what is held once it is crossed, and
 //! from then on each spills what it has made before it goes on.
 //!
 //! Guarantee: what comes back is ordered by (file, unit, step), whatever the timing. After an error the
@@ -49,6 +49,8 @@ struct Found<T> {
 /// All that has been found, and the bytes that it holds while nothing is spilled.
 struct All<T> {
     found: Vec<Found<T>>,
+    /// What was held when the limit was crossed, and has to be spilled.
+    held: Vec<Found<T>>,
     bytes: u64,
     /// The buffers that have been counted.
     seen: HashSet<usize>,
@@ -166,6 +168,7 @@ pub(super) fn run<T: Send>(
         last: AtomicUsize::new(usize::MAX),
         found: Mutex::new(All {
             found: Vec::new(),
+            held: Vec::new(),
             bytes: 0,
             seen: HashSet::new(),
         }),
@@ -295,28 +298,33 @@ impl<T: Send> Run<'_, T> {
     }
 
     /// Puts what was found in a step to the rest, within the limit.
-    fn keep(&self, mut found: Found<T>) {
+    fn keep(&self, found: Found<T>) {
         let Some(limit) = &self.limit else {
             return lock(&self.found).found.push(found);
         };
-        if limit.shelf.get().is_none() {
+        {
             let all = &mut *lock(&self.found);
-            // Another thread may have crossed the limit in the meantime.
             if limit.shelf.get().is_none() {
                 for (piece, result) in found.result.iter().flatten() {
                     all.bytes += piece.batch.held(&mut all.seen);
                     all.bytes += result.as_ref().map_or(0, limit.spill.held);
                 }
-                all.found.push(found);
-                if all.bytes > limit.spill.limit {
-                    all.seen = HashSet::new();
-                    all.found.iter_mut().for_each(|found| limit.spill(found));
+                if all.bytes <= limit.spill.limit {
+                    all.found.push(found);
+                    return;
                 }
-                return;
+                limit.shelf();
+                all.seen = HashSet::new();
+                all.held = std::mem::take(&mut all.found);
             }
         }
-        limit.spill(&mut found);
-        lock(&self.found).found.push(found);
+        let mut next = Some(found);
+        while let Some(mut found) = next {
+            limit.spill(&mut found);
+            let all = &mut *lock(&self.found);
+            all.found.push(found);
+            next = all.held.pop();
+        }
     }
 
     /// Puts everything in order, and reports the first error.

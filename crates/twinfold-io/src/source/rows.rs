@@ -16,12 +16,13 @@ use rayon::prelude::*;
 use twinfold::DocId;
 use twinfold::document::{VisitTexts, Wanted};
 
-use super::batch::{Batch, ColumnInfo, Numbers};
+use super::batch::{Batch, ColumnInfo, Kind, Numbers};
 use super::columns::{ROLES, Role};
 use super::gather::What;
 use super::ids::{Document, Ids};
 use super::notes::Notes;
 use super::spill::{Shelf, Spilled};
+use super::state::{Reader, Writer};
 use super::summary::Summary;
 use super::table::ColumnValue;
 use super::texts::Texts;
@@ -33,7 +34,6 @@ pub(super) struct Rows {
     pub(super) batches: Vec<Kept>,
     order: Vec<Document>,
     schema: SchemaRef,
-    notes: Notes,
     /// The id column, if ids were made.
     made: Option<usize>,
     /// Where columns are that are not held.
@@ -44,13 +44,16 @@ pub(super) struct Rows {
 #[derive(Debug)]
 pub(super) struct Kept {
     file: u32,
-    info: Arc<[ColumnInfo]>,
+    slots: Slots,
     ids: Texts,
     /// The values of each role, but for ids; of what is spilled, but for texts.
     roles: [Option<Texts>; ROLES.len()],
     places: Numbers,
     pub(super) body: Body,
 }
+
+/// For each column of the schema, its place among those of a batch, and whether it is JSON text there.
+type Slots = Arc<[Option<(usize, bool)>]>;
 
 #[derive(Debug)]
 pub(super) enum Body {
@@ -62,7 +65,8 @@ pub(super) enum Body {
 pub(super) type Columns = Vec<Option<ArrayRef>>;
 
 impl Rows {
-    /// Brings all batches to one schema. `made` is the name of the id column when ids were made.
+    /// Brings all batches to one schema, and notes which columns became another type. `made` is the name
+    /// of the id column when ids were made.
     pub(super) fn new(
         input: &[InputFile],
         files: &[Summary],
@@ -70,7 +74,7 @@ impl Rows {
         ids: Ids,
         made: Option<String>,
         shelf: Option<Shelf>,
-    ) -> Result<Self, SourceError> {
+    ) -> Result<(Self, Notes), SourceError> {
         let (mut schema, notes) = schema::unify(input, files, &batches);
         let made = made.map(|name| {
             let mut fields: Vec<Field> = schema
@@ -91,14 +95,25 @@ impl Rows {
             batches: Vec::new(),
             order: ids.order,
             schema,
-            notes,
             made,
             shelf,
         };
-        let kept = |(batch, ids): (Batch, Texts)| {
+        // Most batches have the same columns.
+        let mut last = Slots::default();
+        let batches = batches
+            .into_iter()
+            .zip(ids.ids)
+            .map(|(batch, ids)| {
+                let slots = rows.slots(&batch.info);
+                if *slots != *last {
+                    last = slots.into();
+                }
+                (batch, ids, last.clone())
+            })
+            .collect::<Vec<_>>();
+        let kept = |(batch, ids, slots): (Batch, Texts, Slots)| {
             let Batch {
                 file,
-                info,
                 columns,
                 mut roles,
                 places,
@@ -108,7 +123,7 @@ impl Rows {
             roles[Role::Id as usize] = None;
             let mut kept = Kept {
                 file,
-                info,
+                slots,
                 ids,
                 roles,
                 places,
@@ -119,19 +134,35 @@ impl Rows {
                     let columns = rows.convert(&kept, &|slot| Ok(columns[slot].clone()))?;
                     kept.body = Body::Held(columns);
                 }
-                Some(spilled) => {
+                Some(mut spilled) => {
+                    rows.check(&kept, &spilled)?;
+                    spilled.types = Box::default();
                     kept.ids = kept.ids.packed();
                     kept.body = Body::Spilled(spilled);
-                    rows.check(&kept)?;
                 }
             }
             Ok(kept)
         };
-        let batches = batches.into_iter().zip(ids.ids).collect::<Vec<_>>();
         // Collected in order, so that the first error is the one reported.
         let kept: Vec<Result<Kept, SourceError>> = batches.into_par_iter().map(kept).collect();
         rows.batches = kept.into_iter().collect::<Result<_, _>>()?;
-        Ok(rows)
+        Ok((rows, notes))
+    }
+
+    fn slots(&self, info: &[ColumnInfo]) -> Vec<Option<(usize, bool)>> {
+        let names: HashMap<&str, usize> = info
+            .iter()
+            .map(|info| info.name.as_str())
+            .zip(0..)
+            .collect();
+        let fields = self.schema.fields().iter();
+        fields
+            .map(|field| {
+                let slot = *names.get(field.name().as_str())?;
+                let raw = matches!(info[slot].kind, Kind::Json { raw: true, .. });
+                Some((slot, raw))
+            })
+            .collect()
     }
 
     /// All columns of a batch in the held forms of their final types.
@@ -140,30 +171,28 @@ impl Rows {
         batch: &Kept,
         column: &dyn Fn(usize) -> Result<ArrayRef, SourceError>,
     ) -> Result<Columns, SourceError> {
-        let slots = batch.slots();
-        let fields = self.schema.fields().iter().enumerate();
-        fields
-            .map(|(i, field)| self.converted(batch, i, slots.get(field.name().as_str()), column))
+        let columns = 0..self.schema.fields().len();
+        columns
+            .map(|index| self.converted(batch, index, column))
             .collect()
     }
 
-    /// The `index`th column of the schema, which is the `slot`th of a batch.
+    /// The `index`th column of the schema.
     fn converted(
         &self,
         batch: &Kept,
         index: usize,
-        slot: Option<&usize>,
         column: &dyn Fn(usize) -> Result<ArrayRef, SourceError>,
     ) -> Result<Option<ArrayRef>, SourceError> {
         if self.made == Some(index) {
             return Ok(Some(Arc::new(batch.ids.array())));
         }
-        let Some(&slot) = slot else {
+        let Some((slot, raw)) = batch.slots[index] else {
             return Ok(None);
         };
         let field = self.schema.field(index);
         let held = schema::held(field.data_type());
-        let converted = schema::convert(&column(slot)?, &batch.info[slot].kind, &held);
+        let converted = schema::convert(&column(slot)?, raw, &held);
         Ok(Some(
             converted.map_err(|error| convert_error(field, error))?,
         ))
@@ -171,22 +200,120 @@ impl Rows {
 
     /// Converts those columns of a spilled batch that may not fit their final types, to see whether they
     /// do: that has to be known before anything is published.
-    fn check(&self, batch: &Kept) -> Result<(), SourceError> {
-        let (Body::Spilled(spilled), Some(shelf)) = (&batch.body, &self.shelf) else {
+    fn check(&self, batch: &Kept, spilled: &Spilled) -> Result<(), SourceError> {
+        let Some(shelf) = &self.shelf else {
             return Ok(());
         };
-        let slots = batch.slots();
-        for (i, field) in self.schema.fields().iter().enumerate() {
-            let Some(slot) = slots.get(field.name().as_str()) else {
+        for (index, field) in self.schema.fields().iter().enumerate() {
+            let Some((slot, raw)) = batch.slots[index] else {
                 continue;
             };
             let held = schema::held(field.data_type());
-            let (kind, found) = (&batch.info[*slot].kind, &spilled.types[*slot]);
-            if self.made != Some(i) && schema::may_not_fit(kind, found, &held) {
-                self.converted(batch, i, Some(slot), &|slot| shelf.column(spilled, slot))?;
+            let may_not_fit = schema::may_not_fit(&spilled.types[slot], raw, &held);
+            if self.made != Some(index) && may_not_fit {
+                self.converted(batch, index, &|slot| shelf.column(spilled, slot))?;
             }
         }
         Ok(())
+    }
+
+    /// Puts down all but the documents, which are in a store; false where they are not.
+    pub(super) fn save(&self, to: &mut Writer) -> bool {
+        to.schema(&self.schema);
+        to.place(self.made);
+        to.number(self.batches.len() as u64);
+        let mut last: Option<&Slots> = None;
+        for batch in &self.batches {
+            let Body::Spilled(spilled) = &batch.body else {
+                return false;
+            };
+            to.number(batch.file.into());
+            // Slots that are those of the batch before are left out.
+            let same = last.is_some_and(|last| Arc::ptr_eq(last, &batch.slots));
+            to.number(same.into());
+            if !same {
+                for slot in &*batch.slots {
+                    to.place(slot.map(|(slot, _)| slot));
+                    to.number(slot.is_some_and(|(_, raw)| raw).into());
+                }
+                last = Some(&batch.slots);
+            }
+            to.texts(Some(&batch.ids));
+            for role in &batch.roles {
+                to.texts(role.as_ref());
+            }
+            to.places(&batch.places);
+            spilled.save(to);
+        }
+        to.numbers(self.order.iter().map(|(batch, _)| batch.to_le_bytes()));
+        to.numbers(self.order.iter().map(|(_, row)| row.to_le_bytes()));
+        self.shelf.is_some()
+    }
+
+    /// What was put down, of `files` files.
+    pub(super) fn restore(from: &mut Reader<'_>, files: usize, shelf: Shelf) -> Option<Self> {
+        let schema = from.schema()?;
+        let fields = schema.fields().len();
+        let made = from.place()?;
+        if made.is_some_and(|made| made >= fields) {
+            return None;
+        }
+        let count = from.count()?;
+        let mut batches = Vec::new();
+        let mut slots = Slots::default();
+        let mut rows = 0;
+        for _ in 0..count {
+            let file = u32::try_from(from.number()?).ok()?;
+            if from.number()? == 0 {
+                slots = (0..fields)
+                    .map(|_| {
+                        let slot = from.place()?;
+                        let raw = from.number()? == 1;
+                        Some(slot.map(|slot| (slot, raw)))
+                    })
+                    .collect::<Option<_>>()?;
+            }
+            let ids = from.texts()??;
+            let mut roles: [Option<Texts>; ROLES.len()] = Default::default();
+            for role in &mut roles {
+                *role = from.texts()?;
+            }
+            let places = from.places(ids.len())?;
+            let spilled = Spilled::load(from, ids.len())?;
+            let whole = slots.len() == fields
+                && slots
+                    .iter()
+                    .flatten()
+                    .all(|(slot, _)| *slot < spilled.streams())
+                && roles.iter().flatten().all(|role| role.len() == ids.len())
+                && (file as usize) < files;
+            if !whole {
+                return None;
+            }
+            rows += ids.len();
+            batches.push(Kept {
+                file,
+                slots: slots.clone(),
+                ids,
+                roles,
+                places,
+                body: Body::Spilled(spilled),
+            });
+        }
+        let of: Vec<u32> = from.numbers(u32::from_le_bytes)?;
+        let row: Vec<u32> = from.numbers(u32::from_le_bytes)?;
+        let order: Vec<Document> = of.into_iter().zip(row).collect();
+        let known = |&(batch, row): &Document| {
+            let batch = batches.get(batch as usize);
+            batch.is_some_and(|batch| (row as usize) < batch.len())
+        };
+        (order.len() == rows && order.iter().all(known)).then_some(Self {
+            batches,
+            order,
+            schema,
+            made,
+            shelf: Some(shelf),
+        })
     }
 
     /// What a batch holds of `what`.
@@ -209,11 +336,7 @@ impl Rows {
         let column = |slot| shelf.column(spilled, slot);
         Ok(Cow::Owned(match what {
             What::All => self.convert(batch, &column)?,
-            What::Column(index) => {
-                let slots = batch.slots();
-                let slot = slots.get(self.schema.field(index).name().as_str());
-                vec![self.converted(batch, index, slot, &column)?]
-            }
+            What::Column(index) => vec![self.converted(batch, index, &column)?],
             What::Texts => vec![shelf.texts(spilled)?],
         }))
     }
@@ -306,11 +429,6 @@ impl Rows {
             .into_par_iter()
             .with_max_len(1)
             .for_each(batch);
-    }
-
-    /// What became another type.
-    pub(super) fn notes(&self) -> Notes {
-        self.notes.clone()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -421,12 +539,6 @@ impl Rows {
 }
 
 impl Kept {
-    /// The columns by name.
-    fn slots(&self) -> HashMap<&str, usize> {
-        let names = self.info.iter().map(|info| info.name.as_str());
-        names.zip(0..).collect()
-    }
-
     /// About the bytes that `what` takes in memory.
     pub(super) fn bytes(&self, what: What) -> u64 {
         match (&self.body, what) {

@@ -365,14 +365,10 @@ pub(super) fn held(kind: &DataType) -> DataType {
     }
 }
 
-/// Brings a column of a batch to the held form of its final type.
-pub(super) fn convert(
-    array: &ArrayRef,
-    kind: &Kind,
-    to: &DataType,
-) -> Result<ArrayRef, ArrowError> {
-    match kind {
-        Kind::Json { raw: true, .. } => shape::convert(array.as_string_view(), to),
+/// Brings a column of a batch, which is JSON text if it is `raw`, to the held form of its final type.
+pub(super) fn convert(array: &ArrayRef, raw: bool, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        _ if raw => shape::convert(array.as_string_view(), to),
         _ if array.data_type() == to => Ok(array.clone()),
         _ if array.null_count() == array.len() => Ok(new_null_array(to, array.len())),
         _ if *to == DataType::Utf8View => Ok(Arc::new(texts(array)?)),
@@ -382,18 +378,16 @@ pub(super) fn convert(
 
 /// Whether [`convert`] may fail for a column whose values are of the type `found`. What the shapes of
 /// JSON or the types promise for any value is not checked.
-pub(super) fn may_not_fit(kind: &Kind, found: &DataType, to: &DataType) -> bool {
+pub(super) fn may_not_fit(found: &DataType, raw: bool, to: &DataType) -> bool {
     use DataType::*;
-    match kind {
-        Kind::Json { raw: true, .. } => *to != Float64,
+    match (found, to) {
+        _ if raw => *to != Float64,
         _ if found == to || *found == Null => false,
-        _ => match (found, to) {
-            (Boolean, Utf8View) | (Utf8View, Utf8View) => false,
-            (from, Utf8View) if from.is_integer() => false,
-            (from, to) if from.is_integer() && to.is_floating() => false,
-            (Float16 | Float32, Float32 | Float64) => false,
-            _ => true,
-        },
+        (Boolean, Utf8View) => false,
+        (from, Utf8View) if from.is_integer() => false,
+        (from, to) if from.is_integer() && to.is_floating() => false,
+        (Float16 | Float32, Float32 | Float64) => false,
+        _ => true,
     }
 }
 

@@ -24,10 +24,11 @@ use super::SourceError;
 use super::batch::{Batch, bytes};
 use super::columns::{ROLES, Role};
 use super::footer::guard;
+use super::state::{Reader, Writer};
 use super::texts::Texts;
 
 /// The name of the store that documents are kept in.
-const DOCUMENTS: &str = "documents";
+pub(super) const DOCUMENTS: &str = "documents";
 
 /// How [`Input::read`](super::Input::read) is kept from holding more than it may.
 pub struct Spill<'a, T> {
@@ -71,7 +72,7 @@ pub(super) struct Spilled {
     /// Where each stream ends, counted from `start`: one for each column, and one for the texts where
     /// no column holds the same.
     ends: Box<[u64]>,
-    /// The types of the columns.
+    /// The types of the columns, until they have been looked at.
     pub(super) types: Box<[DataType]>,
     /// The stream that holds the texts; `None` where all are null.
     text: Option<usize>,
@@ -85,6 +86,34 @@ impl Spilled {
     /// The bytes of a text.
     pub(super) fn text_bytes(&self, row: usize) -> usize {
         self.lengths.get(row).map_or(0, |&length| length as usize)
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.number(self.start);
+        to.numbers(self.ends.iter().map(|end| end.to_le_bytes()));
+        to.place(self.text);
+        to.numbers(self.lengths.iter().map(|length| length.to_le_bytes()));
+        to.number(self.bytes);
+    }
+
+    pub(super) fn load(from: &mut Reader<'_>, rows: usize) -> Option<Self> {
+        let spilled = Self {
+            start: from.number()?,
+            ends: from.numbers(u64::from_le_bytes)?,
+            types: Box::default(),
+            text: from.place()?,
+            lengths: from.numbers(u32::from_le_bytes)?,
+            bytes: from.number()?,
+        };
+        let whole = spilled.ends.is_sorted()
+            && spilled.text.is_none_or(|text| text < spilled.ends.len())
+            && (spilled.lengths.is_empty() || spilled.lengths.len() == rows);
+        whole.then_some(spilled)
+    }
+
+    /// How many streams there are.
+    pub(super) fn streams(&self) -> usize {
+        self.ends.len()
     }
 
     /// The bytes of all texts.
@@ -104,9 +133,15 @@ pub(super) struct Shelf {
 
 impl Shelf {
     pub(super) fn new(storage: Arc<dyn Storage>) -> Self {
+        let store = storage.create(DOCUMENTS);
+        Self::of(storage, store)
+    }
+
+    /// The store of an earlier process.
+    pub(super) fn of(storage: Arc<dyn Storage>, store: Arc<dyn Store>) -> Self {
         Self {
-            store: storage.create(DOCUMENTS),
             storage,
+            store,
             damaged: AtomicBool::new(false),
         }
     }
@@ -191,13 +226,6 @@ impl Shelf {
             spilled.ends[index] - start,
         )?;
         let column = self.decoded(&bytes)?.swap_remove(0);
-        let kind = spilled.types.get(index).unwrap_or(&DataType::Utf8View);
-        if column.data_type() != kind {
-            return Err(self.damage(ArrowError::IpcError(format!(
-                "a column of type {} instead of {kind}",
-                column.data_type()
-            ))));
-        }
         Ok(column)
     }
 

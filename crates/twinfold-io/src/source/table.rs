@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use twinfold::document::{VisitTexts, Wanted, in_groups};
+use twinfold::{Storage, Store};
 
 use super::batch::Batch;
 use super::columns::{ROLES, Role};
@@ -20,22 +22,25 @@ use super::ids;
 use super::list::STDIN;
 use super::notes::About;
 use super::rows::Rows;
-use super::spill::Shelf;
+use super::spill::{self, Shelf};
+use super::state::{Reader, Writer};
 use super::summary::Summary;
-use super::{Input, Place, Rejected, SourceError};
+use super::{Format, Input, Place, Rejected, SourceError};
 
 /// The documents of all inputs, ordered by the bytes of their id.
 #[derive(Debug)]
 pub struct Table {
     rows: Rows,
-    input: Input,
+    /// The name and format of each file.
+    files: Vec<(String, Format)>,
+    notes: Vec<String>,
     chosen: [Option<String>; ROLES.len()],
     rejected: Vec<Rejected>,
     hashes: Vec<FileHash>,
 }
 
 /// An input file as it was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileHash {
     /// Its name.
     pub name: String,
@@ -61,6 +66,17 @@ impl fmt::Display for FileHash {
             bytes => write!(f, "{name} ({bytes} bytes)"),
         }
     }
+}
+
+/// What is known of the inputs as a whole, as a saved table begins.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Header {
+    files: Vec<(String, String)>,
+    notes: Vec<String>,
+    chosen: Vec<Option<String>>,
+    /// The file, whether its records are counted by lines, the line or row, and the reason.
+    rejected: Vec<(String, bool, u64, String)>,
+    hashes: Vec<FileHash>,
 }
 
 /// A value of a column, for rules that compare documents.
@@ -98,10 +114,20 @@ impl Table {
             let usual = || input.columns.wanted(Role::Id)[0].to_string();
             chosen[Role::Id as usize].get_or_insert_with(usual).clone()
         });
-        let rows = pool.install(|| Rows::new(&input.files, &files, batches, ids, made, shelf))?;
+        let (rows, widened) =
+            pool.install(|| Rows::new(&input.files, &files, batches, ids, made, shelf))?;
+        let mut notes = input.notes.clone();
+        for file in &hashes {
+            if file.documents + file.rejected == 0 {
+                notes.push(About::Empty, &format!("there is no record in {file}"));
+            }
+        }
+        notes.extend(widened);
+        let files = input.files.iter();
         Ok(Self {
             rows,
-            input: input.clone(),
+            files: files.map(|file| (file.name.clone(), file.format)).collect(),
+            notes: notes.lines(),
             chosen,
             rejected,
             hashes,
@@ -121,14 +147,7 @@ impl Table {
     /// What the user should know of the inputs, a line each: what was skipped, which files have no
     /// record, and what was read as something else. The same for the same inputs.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = self.input.notes.clone();
-        for file in &self.hashes {
-            if file.documents + file.rejected == 0 {
-                notes.push(About::Empty, &format!("there is no record in {file}"));
-            }
-        }
-        notes.extend(self.rows.notes());
-        notes.lines()
+        self.notes.clone()
     }
 
     /// Records read: documents and rejected ones.
@@ -240,13 +259,12 @@ impl Table {
     /// The file of a document and its place in it.
     pub fn place(&self, rank: usize) -> (&str, Place) {
         let (file, number) = self.rows.place(rank);
-        let file = &self.input.files[file];
-        let place = if file.format == super::Format::Parquet {
-            Place::Row(number)
-        } else {
-            Place::Line(number)
+        let (name, format) = &self.files[file];
+        let place = match format {
+            Format::Parquet => Place::Row(number),
+            _ => Place::Line(number),
         };
-        (&file.name, place)
+        (name, place)
     }
 
     /// The records that could not be used, by file and place.
@@ -289,6 +307,74 @@ impl Table {
     /// of a table is worth nothing then.
     pub fn check_storage(&self) -> Result<(), SourceError> {
         self.rows.check_storage()
+    }
+
+    #[cfg(test)]
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The name of the store that documents are in, where they are in a storage.
+    pub const STORE: &str = spill::DOCUMENTS;
+
+    /// All that a later process needs, with the store named [`Table::STORE`], to have this table without
+    /// its inputs; `None` if its documents are in memory.
+    pub fn save(&self) -> Option<Vec<u8>> {
+        let header = Header {
+            files: self
+                .files
+                .iter()
+                .map(|(name, format)| (name.clone(), format.to_string()))
+                .collect(),
+            notes: self.notes.clone(),
+            chosen: self.chosen.to_vec(),
+            rejected: self
+                .rejected
+                .iter()
+                .map(|record| {
+                    let (line, number) = match record.place {
+                        Place::Line(line) => (true, line),
+                        Place::Row(row) => (false, row),
+                    };
+                    (record.file.clone(), line, number, record.reason.clone())
+                })
+                .collect(),
+            hashes: self.hashes.clone(),
+        };
+        let mut to = Writer::new();
+        to.bytes(&serde_json::to_vec(&header).ok()?);
+        self.rows.save(&mut to).then(|| to.into_bytes())
+    }
+
+    /// The table that was saved, whose documents are in `store`, which belongs to `storage`; `None` if
+    /// the bytes are of none.
+    pub fn restore(state: &[u8], storage: Arc<dyn Storage>, store: Arc<dyn Store>) -> Option<Self> {
+        let mut from = Reader::new(state)?;
+        let header: Header = serde_json::from_slice(from.bytes()?).ok()?;
+        let files: Vec<(String, Format)> = header
+            .files
+            .into_iter()
+            .map(|(name, format)| Some((name, format.parse().ok()?)))
+            .collect::<Option<_>>()?;
+        let rows = Rows::restore(&mut from, files.len(), Shelf::of(storage, store))?;
+        let rejected = header.rejected.into_iter();
+        from.is_at_end().then_some(Self {
+            rows,
+            files,
+            notes: header.notes,
+            chosen: header.chosen.try_into().ok()?,
+            rejected: rejected
+                .map(|(file, line, number, reason)| Rejected {
+                    file,
+                    place: match line {
+                        true => Place::Line(number),
+                        false => Place::Row(number),
+                    },
+                    reason,
+                })
+                .collect(),
+            hashes: header.hashes,
+        })
     }
 
     /// Visits texts, as [`twinfold::Documents::for_each_text`] does.

@@ -114,6 +114,34 @@ impl Packed {
         })
     }
 
+    /// The text, the ends, the codes and the number of rows.
+    pub(super) fn parts(&self) -> (&str, &[u32], Option<&[u16]>, usize) {
+        (&self.text, &self.ends, self.codes.as_deref(), self.rows)
+    }
+
+    /// What [`Packed::parts`] gave; `None` if it can't have.
+    pub(super) fn from_parts(
+        text: &str,
+        ends: Box<[u32]>,
+        codes: Option<Box<[u16]>>,
+        rows: usize,
+    ) -> Option<Self> {
+        let whole = ends.last().map_or(0, |&end| end as usize) == text.len()
+            && ends.is_sorted()
+            && ends.iter().all(|&end| text.is_char_boundary(end as usize));
+        let known = |&code: &u16| code == NONE || usize::from(code) < ends.len();
+        let coded = match &codes {
+            Some(codes) => codes.len() == rows && codes.iter().all(known),
+            None => ends.len() == rows,
+        };
+        (whole && coded).then(|| Self {
+            text: text.into(),
+            ends,
+            codes,
+            rows,
+        })
+    }
+
     fn value(&self, row: usize) -> Option<&str> {
         let at = match &self.codes {
             Some(codes) => Some(codes[row]).filter(|&code| code != NONE)?.into(),

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
-use twinfold::{Documents as _, MemoryStorage};
+use twinfold::{Documents as _, MemoryStorage, Storage, Store};
 use twinfold_io::source::{
     Batch, ColumnNames, Input, ReadProgress, SourceError, SourceOptions, Spill, Table,
 };
@@ -108,8 +109,9 @@ pub(crate) fn read_with(
 /// Reads the same into a storage, from the start: everything has to be as in memory.
 fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threads: usize) {
     let told = std::sync::atomic::AtomicUsize::new(0);
+    let storage = Arc::new(Shared::default());
     let spill = Spill {
-        storage: Arc::new(MemoryStorage),
+        storage: storage.clone(),
         limit: 0,
         most_in_flight: threads,
         held: &|_: &usize| 0,
@@ -126,13 +128,51 @@ fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threa
     };
     assert_eq!(held.1, found.1);
     assert_eq!(told.into_inner(), found.1.len());
-    let (held, found) = (&held.0, &found.0);
+    let (held, found) = (&held.0, found.0);
+    same(held, &found);
+    assert!(held.save().is_none());
+    let state = found.save().unwrap();
+    drop(found);
+    let store = storage.store(Table::STORE);
+    let restored = Table::restore(&state, storage, store).unwrap();
+    assert!(restored.save().unwrap() == state);
+    same(held, &restored);
+}
+
+/// Stores in memory that can be had again.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(std::sync::Mutex<HashMap<String, Arc<dyn Store>>>);
+
+impl Shared {
+    pub(crate) fn store(&self, name: &str) -> Arc<dyn Store> {
+        self.0.lock().unwrap()[name].clone()
+    }
+}
+
+impl Storage for Shared {
+    fn create(&self, name: &str) -> Arc<dyn Store> {
+        let store = MemoryStorage.create(name);
+        let before = self.0.lock().unwrap().insert(name.into(), store.clone());
+        assert!(before.is_none(), "{name} twice");
+        store
+    }
+
+    fn failed(&self) -> bool {
+        false
+    }
+}
+
+/// Compares a table in a storage to one in memory.
+fn same(held: &Table, found: &Table) {
     assert!(found.is_spilled() && !held.is_spilled());
     assert_eq!(held.len(), found.len());
     assert_eq!(held.notes(), found.notes());
     assert_eq!(held.rejected(), found.rejected());
     assert_eq!(held.file_hashes(), found.file_hashes());
     assert_eq!(held.schema(), found.schema());
+    assert_eq!(held.id_column(), found.id_column());
+    assert_eq!(held.text_column(), found.text_column());
+    assert_eq!(held.has_date(), found.has_date());
     for rank in 0..held.len() {
         assert_eq!(held.id(rank), found.id(rank));
         assert_eq!(held.title(rank), found.title(rank));
@@ -294,6 +334,14 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathB
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
     path
+}
+
+/// A figure of this process, in MiB.
+pub(crate) fn status(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib >> 10
 }
 
 /// The shared data, or `None` with a word that the test is skipped.
