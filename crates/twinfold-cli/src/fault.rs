@@ -27,6 +27,15 @@ impl Fault {
         self
     }
 
+    /// Adds to the hint.
+    pub(crate) fn also(mut self, more: String) -> Self {
+        self.hint = Some(match self.hint {
+            None => more,
+            Some(hint) => format!("{hint}; {more}"),
+        });
+        self
+    }
+
     fn with(message: impl fmt::Display, hint: Option<String>) -> Self {
         Self {
             message: one_line(&message.to_string()),

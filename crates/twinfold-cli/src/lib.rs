@@ -15,6 +15,7 @@ mod recall;
 mod report;
 mod resolve;
 mod run;
+mod stages;
 mod summary;
 mod text_table;
 mod words;

@@ -1,6 +1,5 @@
 //! `twinfold run`: files in, published relations out.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -23,6 +22,7 @@ use crate::memory::{Memory, peak};
 use crate::print;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
+use crate::stages::Stages;
 use crate::summary::{LostMost, Summary, listing_name, notes};
 
 /// The name and version that outputs carry.
@@ -89,25 +89,26 @@ impl Workplace {
 pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fault> {
     let memory = Memory::new(&resolved.memory)?;
     let workplace = Workplace::new(resolved, interrupts)?;
-    let work = match &resolved.work_dir {
-        None => WorkFolder::temporary(workplace.folder.staged("work")),
-        Some(path) => {
-            check_work_folder(path, resolved)?;
-            WorkFolder::claim(path, serde_json::Value::Null, None)
-                .map_err(|e| Fault::from(&e))?
-                .0
-        }
-    };
-    let work = Arc::new(work);
+    let temporary = workplace.folder.staged("work");
+    let (work, stages) = Stages::open(resolved, &workplace.input, temporary)?;
     interrupts.works_in(&work);
-    let result = work_in(resolved, workplace, memory, &work);
+    let result = work_in(resolved, workplace, memory, &work, stages);
     match result {
         Ok(()) => {
             work.finish();
             Ok(())
         }
         // What failed first says more than what followed from it.
-        Err(fault) => Err(work.failure().map_or(fault, Fault::from)),
+        Err(fault) => {
+            let fault = work.failure().map_or(fault, Fault::from);
+            Err(match work.cleanup().abandon() {
+                None => fault,
+                Some((path, stage)) => fault.also(format!(
+                    "{} holds the run up to its stage {stage}, to go on from with --resume",
+                    path.display()
+                )),
+            })
+        }
     }
 }
 
@@ -116,28 +117,32 @@ fn work_in(
     workplace: Workplace,
     memory: Memory,
     work: &Arc<WorkFolder>,
+    stages: Option<Arc<Stages>>,
 ) -> Result<(), Fault> {
     let storage: Arc<dyn Storage> = Arc::clone(work) as _;
-    let spilled = Spilled::default();
-    let limit = match work.keeps_stages() {
-        true => 0,
-        false => memory.held(),
+    let (documents, batches, stores) = match &stages {
+        Some(stages) if stages.last().is_some() => {
+            let stage = stages.last().unwrap_or_default();
+            workplace
+                .progress
+                .note(&format!("going on after the stage {stage}"));
+            let (documents, batches, stores) = stages.restore()?;
+            (documents, batches, Some(stores))
+        }
+        _ => {
+            let read = read(resolved, &workplace, memory, &storage, stages.is_some())?;
+            if let Some(stages) = &stages {
+                stages.keep_read(&read.0, &read.1, resolved, &workplace.input)?;
+            }
+            read
+        }
     };
-    let spill = Spill {
-        storage: Arc::clone(&storage),
-        limit,
-        most_in_flight: memory.readers(resolved.threads),
-        held: &FingerprintBatch::held_bytes,
-        spill: &|batch| batch.spill(spilled.stores(&*storage)),
-    };
-    let (documents, batches) = read(resolved, &workplace, &spill)?;
     let Workplace {
         pool,
         folder,
         progress,
         ..
     } = workplace;
-    let stores = spilled.0.into_inner();
     progress.note(&memory.expect(&resolved.config, &documents, stores.is_some())?);
     let writing = match stores {
         None => u64::MAX,
@@ -146,8 +151,8 @@ fn work_in(
 
     let room = Room {
         bytes: memory.room(),
-        storage: Some(Arc::clone(&storage)),
-        checkpoint: None,
+        storage: Some(storage),
+        checkpoint: stages.map(|stages| stages as _),
     };
     let outcome = pool.install(|| {
         progress.begin(Stage::Group, None);
@@ -283,37 +288,32 @@ pub(crate) fn print_summary(text: &str, out: &Path) -> Result<(), Fault> {
     })
 }
 
-/// The stores of fingerprints, once there is need for them.
-#[derive(Default)]
-struct Spilled(OnceLock<FingerprintStores>);
-
-impl Spilled {
-    fn stores(&self, storage: &dyn Storage) -> &FingerprintStores {
-        self.0.get_or_init(|| {
-            twinfold::return_large_blocks();
-            FingerprintStores::new(storage)
-        })
-    }
-}
-
-/// A run never works in the folder that it writes to.
-fn check_work_folder(path: &Path, resolved: &Resolved) -> Result<(), Fault> {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    match (real(path), resolved.out.as_deref().and_then(real)) {
-        (Some(work), Some(out)) if work == out => {
-            Err(Fault::new("the work folder is the output folder")
-                .hint("name another --work-dir, which may be a folder in it"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Reads the documents, and fingerprints them while they are read.
+/// Reads the documents, and fingerprints them while they are read. With what memory has no room for
+/// come the stores that it is in; with `all`, everything goes there.
 fn read(
     resolved: &Resolved,
     workplace: &Workplace,
-    spill: &Spill<'_, FingerprintBatch>,
-) -> Result<(Table, Vec<FingerprintBatch>), Fault> {
+    memory: Memory,
+    storage: &Arc<dyn Storage>,
+    all: bool,
+) -> Result<(Table, Vec<FingerprintBatch>, Option<FingerprintStores>), Fault> {
+    let stores: OnceLock<FingerprintStores> = OnceLock::new();
+    let spilled = || {
+        stores.get_or_init(|| {
+            twinfold::return_large_blocks();
+            FingerprintStores::new(&**storage)
+        })
+    };
+    if all {
+        spilled();
+    }
+    let spill = Spill {
+        storage: Arc::clone(storage),
+        limit: if all { 0 } else { memory.held() },
+        most_in_flight: memory.readers(resolved.threads),
+        held: &FingerprintBatch::held_bytes,
+        spill: &|batch| batch.spill(spilled()),
+    };
     let seen = SeenTexts::new();
     let fingerprinter = Fingerprinter::new(&resolved.config);
     let work = |batch: &Batch| {
@@ -325,7 +325,8 @@ fn read(
         fingerprints.finish();
         fingerprints
     };
-    workplace.read(resolved, &work, Some(spill))
+    let (documents, batches) = workplace.read(resolved, &work, Some(&spill))?;
+    Ok((documents, batches, stores.into_inner()))
 }
 
 /// A run never removes what it reads.

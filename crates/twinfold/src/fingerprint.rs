@@ -342,6 +342,9 @@ pub struct FingerprintStores {
 }
 
 impl FingerprintStores {
+    /// The names of those that nothing is read from once documents are grouped.
+    pub const BEFORE_GROUP: [&str; 2] = ["shingles", "shingle_counts"];
+
     /// Empty stores.
     pub fn new(storage: &dyn Storage) -> Self {
         Self::with(&|name| storage.create(name))

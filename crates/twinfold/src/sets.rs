@@ -101,7 +101,7 @@ impl ShingleSets {
             && stores.is_some()
             && !room.failed()
         {
-            checkpoint.keep(Stage::Group, save(&batches));
+            checkpoint.keep(Stage::Group, save_batches(&batches));
         }
         let mut empty = Vec::new();
         let mut token_counts = Vec::with_capacity(documents);
@@ -276,7 +276,8 @@ impl ShingleSets {
     }
 }
 
-fn save(batches: &[FingerprintBatch]) -> Vec<u8> {
+/// What [`load_batches`] makes spilled batches of again, beside what is in their stores.
+pub fn save_batches(batches: &[FingerprintBatch]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.number(batches.len() as u64);
     for batch in batches {
@@ -285,8 +286,8 @@ fn save(batches: &[FingerprintBatch]) -> Vec<u8> {
     writer.bytes()
 }
 
-/// The batches that a checkpoint was handed after the stage `group`; none if the bytes are not of
-/// such.
+/// The batches of [`save_batches`], which is also what a checkpoint is handed after the stage
+/// [`Stage::Group`]; none if the bytes are not of such.
 pub fn load_batches(state: &[u8], stores: &FingerprintStores) -> Option<Vec<FingerprintBatch>> {
     let mut reader = Reader(state);
     (0..reader.number()?)

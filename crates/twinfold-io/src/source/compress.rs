@@ -221,7 +221,7 @@ impl Read for Stream {
 }
 
 /// Size and SHA-256 of a file as it lies on disk.
-pub(super) fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+pub fn sha256(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; buffer_size(file.metadata()?.len())];

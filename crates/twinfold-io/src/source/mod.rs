@@ -57,6 +57,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use batch::Batch;
 pub use columns::ColumnNames;
 pub use compress::Compression;
+pub use compress::sha256;
 use dialect::Dialect;
 pub use dialect::{Delimiter, Quotes, UnknownDelimiter, UnknownQuotes};
 pub use error::SourceError;

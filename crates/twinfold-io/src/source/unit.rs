@@ -154,7 +154,7 @@ impl Unit {
                     return Ok(Next::End(None));
                 };
                 let (size, sha256) =
-                    compress::hash_file(path).map_err(|source| SourceError::Io {
+                    compress::sha256(path).map_err(|source| SourceError::Io {
                         path: file.name.into(),
                         source,
                     })?;

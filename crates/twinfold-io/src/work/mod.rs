@@ -137,7 +137,7 @@ pub struct WorkFolder {
     /// Whether files have no name.
     unnamed: bool,
     /// Whether stages are kept, and what the run is known by.
-    run: Option<serde_json::Value>,
+    run: Option<Mutex<serde_json::Value>>,
     stores: Mutex<Vec<Named>>,
     cleanup: WorkCleanup,
     _lock: Option<File>,
@@ -279,7 +279,7 @@ impl WorkFolder {
             path: path.into(),
             failure: Arc::new(OnceLock::new()),
             unnamed: false,
-            run: Some(run),
+            run: Some(Mutex::new(run)),
             stores: Mutex::default(),
             cleanup,
             _lock: Some(lock),
@@ -372,6 +372,18 @@ impl WorkFolder {
             .map_err(fault)
     }
 
+    /// From now on the run is known by this.
+    pub fn describe(&self, run: serde_json::Value) {
+        if let Some(known) = &self.run {
+            *known.lock().unwrap_or_else(PoisonError::into_inner) = run;
+        }
+    }
+
+    /// Lets the work fail, as if a store had.
+    pub fn fail(&self, error: WorkError) {
+        let _ = self.failure.set(error);
+    }
+
     /// The run is over, and has no use for its stages any more.
     pub fn finish(&self) {
         self.cleanup.lock().stage = None;
@@ -394,7 +406,9 @@ impl WorkFolder {
     fn write_record(&self, stage: Option<&str>, files: Vec<FileRecord>) -> Result<(), WorkError> {
         let record = Record {
             program: PROGRAM.into(),
-            run: self.run.clone().unwrap_or_default(),
+            run: self.run.as_ref().map_or(serde_json::Value::Null, |run| {
+                run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            }),
             stage: stage.map(str::to_owned),
             files,
         };
