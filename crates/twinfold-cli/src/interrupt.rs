@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use twinfold_io::publish::{FolderCleanup, OutputFolder, PublishError};
-use twinfold_io::work::{WorkCleanup, WorkFolder};
+use twinfold_io::work::WorkCleanup;
 
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -54,9 +54,9 @@ impl Interrupts {
     }
 
     /// The run has a work folder, too.
-    pub(crate) fn works_in(&self, work: &WorkFolder) {
+    pub(crate) fn works_in(&self, work: WorkCleanup) {
         if let Some(running) = &mut *self.running() {
-            running.work = Some(work.cleanup());
+            running.work = Some(work);
         }
     }
 }
@@ -67,7 +67,7 @@ mod signals {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
@@ -95,6 +95,8 @@ mod signals {
                 flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.begun))?;
                 flag::register(signal, Arc::clone(&self.begun))?;
             }
+            // A file that may not grow further is an error of the write, and no reason to die.
+            flag::register(SIGXFSZ, Arc::default())?;
             Signals::new([SIGHUP, SIGINT, SIGTERM])
         }
 

@@ -90,8 +90,7 @@ pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fa
     let memory = Memory::new(&resolved.memory)?;
     let workplace = Workplace::new(resolved, interrupts)?;
     let temporary = workplace.folder.staged("work");
-    let (work, stages) = Stages::open(resolved, &workplace.input, temporary)?;
-    interrupts.works_in(&work);
+    let (work, stages) = Stages::open(resolved, &workplace.input, temporary, interrupts)?;
     let result = work_in(resolved, workplace, memory, &work, stages);
     match result {
         Ok(()) => {

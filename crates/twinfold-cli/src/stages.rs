@@ -16,6 +16,7 @@ use twinfold_io::source::{FileHash, Input, Table, sha256};
 use twinfold_io::work::{Kept, WorkError, WorkFolder};
 
 use crate::fault::Fault;
+use crate::interrupt::Interrupts;
 use crate::resolve::Resolved;
 
 /// The stage that a work folder holds first.
@@ -143,6 +144,7 @@ impl Stages {
         resolved: &Resolved,
         input: &Input,
         temporary: std::path::PathBuf,
+        interrupts: &Interrupts,
     ) -> Result<(Arc<WorkFolder>, Option<Arc<Self>>), Fault> {
         let Some(path) = &resolved.work_dir else {
             return Ok((Arc::new(WorkFolder::temporary(temporary)), None));
@@ -153,7 +155,8 @@ impl Stages {
         let difference = |earlier: &Value| key.difference(earlier, input);
         let resume = resolved.resume.then_some(&difference as _);
         let (work, kept) =
-            WorkFolder::claim(path, run, resume).map_err(|error| Fault::from(&error))?;
+            WorkFolder::claim(path, run, resume, &|cleanup| interrupts.works_in(cleanup))
+                .map_err(|error| Fault::from(&error))?;
         let work = Arc::new(work);
         let stages = Arc::new(Self {
             work: Arc::clone(&work),

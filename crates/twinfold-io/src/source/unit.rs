@@ -153,11 +153,10 @@ impl Unit {
                 let Some(path) = file.path else {
                     return Ok(Next::End(None));
                 };
-                let (size, sha256) =
-                    compress::sha256(path).map_err(|source| SourceError::Io {
-                        path: file.name.into(),
-                        source,
-                    })?;
+                let (size, sha256) = compress::sha256(path).map_err(|source| SourceError::Io {
+                    path: file.name.into(),
+                    source,
+                })?;
                 told(size.saturating_sub(*groups));
                 Ok(Next::End(Some((size, sha256))))
             }

@@ -15,7 +15,8 @@
 //! A run that was given no work folder makes files without a name in its output folder where the
 //! system can, so that nothing is left of them whatever becomes of the run.
 //!
-//! Guarantee: `work.json` names a stage only when all its files are on the disk, whole; until then it
+//! Files are only appended to, so that one that has grown since its stage was whole is cut back to what
+//! it was. Guarantee: `work.json` names a stage only when all its files are on the disk, whole; until then it
 //! names the stage before, whose files are still there.
 
 mod store;
@@ -201,7 +202,7 @@ impl WorkFolder {
     /// Makes the folder if need be, and claims it for a run that is known by `run`: any JSON that is
     /// the same for the same input and configuration. With `resume` the last whole stage of an earlier
     /// run comes back, if there is one; `same` says what differs between the earlier run's JSON and
-    /// this one's, if anything does.
+    /// this one's, if anything does. `claimed` is told as soon as the folder is this run's.
     ///
     /// # Errors
     /// If it cannot be used, another run has claimed it, it holds anything that is not ours, or it
@@ -210,6 +211,7 @@ impl WorkFolder {
         path: &Path,
         run: serde_json::Value,
         resume: Option<&dyn Fn(&serde_json::Value) -> Option<String>>,
+        claimed: &dyn Fn(WorkCleanup),
     ) -> Result<(Self, Option<Kept>), WorkError> {
         let fault = |source| WorkError::Folder {
             path: path.into(),
@@ -237,19 +239,21 @@ impl WorkFolder {
         }
         let record = read_record(path).map_err(fault)?;
         if let Some(found) = foreign_entry(path, record.is_some()).map_err(fault)? {
-            cleanup.forget();
+            cleanup.release();
             return Err(WorkError::Foreign {
                 path: path.into(),
                 found,
             });
         }
+        cleanup.lock().stage = record.as_ref().and_then(|record| record.stage.clone());
+        claimed(cleanup.clone());
         let mut kept = None;
         let mut files = Vec::new();
         if let Some(record) = record
             && let Some(stage) = record.stage
         {
-            cleanup.lock().stage = Some(stage.clone());
             let Some(difference) = resume else {
+                cleanup.release();
                 return Err(WorkError::Unfinished {
                     path: path.into(),
                     stage,
@@ -263,13 +267,17 @@ impl WorkFolder {
                 )),
             };
             if let Some(difference) = other {
+                cleanup.release();
                 return Err(WorkError::OtherRun {
                     path: path.into(),
                     difference,
                 });
             }
             for file in &record.files {
-                check(&path.join(&file.name), file)?;
+                if let Err(error) = check(&path.join(&file.name), file) {
+                    cleanup.release();
+                    return Err(error);
+                }
             }
             let state = fs::read(path.join(state_name(&stage))).map_err(fault)?;
             kept = Some(Kept { stage, state });
@@ -313,9 +321,12 @@ impl WorkFolder {
         self.failure.get()
     }
 
-    /// A store of an earlier run's last whole stage.
+    /// A store of an earlier run's last whole stage; an empty one, if there was no need for it.
     pub fn open(&self, name: &str) -> Arc<dyn Store> {
         let path = file_name(&self.path, name);
+        if !path.exists() {
+            return self.create(name);
+        }
         self.add(name, FileStore::open(path, Arc::clone(&self.failure)))
     }
 
@@ -351,7 +362,7 @@ impl WorkFolder {
             File::open(&path)
                 .and_then(|file| file.sync_all())
                 .map_err(fault)?;
-            let (bytes, xxh3_64) = digest(&path).map_err(fault)?;
+            let (bytes, xxh3_64) = digest(&path, u64::MAX).map_err(fault)?;
             files.push(FileRecord {
                 name,
                 bytes,
@@ -452,6 +463,14 @@ impl Storage for WorkFolder {
             let _ = fs::create_dir_all(&self.path);
         }
         let path = file_name(&self.path, name);
+        // Whoever ends the work waits until the file is there, and after that there are no more.
+        let ending = self.cleanup.lock();
+        if ending.ended {
+            self.fail(WorkError::Folder {
+                path: self.path.clone(),
+                source: io::ErrorKind::Interrupted.into(),
+            });
+        }
         let _ = fs::remove_file(&path);
         let store = FileStore::create(path, self.unnamed, Arc::clone(&self.failure));
         self.add(name, store)
@@ -482,9 +501,17 @@ impl WorkCleanup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder is not ours.
+    /// The folder is another run's.
     fn forget(&self) {
         self.lock().ended = true;
+    }
+
+    /// The folder is not to be used: it is left as it was.
+    fn release(&self) {
+        let mut ending = self.lock();
+        if !std::mem::replace(&mut ending.ended, true) {
+            let _ = fs::remove_file(ending.path.join(LOCK));
+        }
     }
 
     /// Ends the work: removes what there is, unless there is a whole stage, whose name comes back with
@@ -507,6 +534,7 @@ impl WorkCleanup {
                     }
                 }
             }
+            let _ = fs::remove_dir(&ending.path);
             for folder in &ending.created {
                 let _ = fs::remove_dir(folder);
             }
@@ -547,9 +575,9 @@ fn foreign_entry(path: &Path, is_work_folder: bool) -> io::Result<Option<String>
     Ok(names.into_iter().find(foreign))
 }
 
-/// The size of a file and its XXH3-64.
-fn digest(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
+/// The size of a file, or of the beginning of it, and its XXH3-64.
+fn digest(path: &Path, most: u64) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?.take(most);
     let (mut hash, mut bytes) = (Xxh3Default::new(), 0);
     let mut buffer = vec![0; 1 << 20];
     loop {
@@ -562,12 +590,13 @@ fn digest(path: &Path) -> io::Result<(u64, String)> {
     }
 }
 
+/// Checks a file of a whole stage, and cuts off what was appended to it since.
 fn check(path: &Path, file: &FileRecord) -> Result<(), WorkError> {
     let damaged = |what: String| WorkError::Damaged {
         path: path.into(),
         what,
     };
-    let (bytes, xxh3_64) = digest(path).map_err(|error| damaged(error.to_string()))?;
+    let (bytes, xxh3_64) = digest(path, file.bytes).map_err(|error| damaged(error.to_string()))?;
     if bytes != file.bytes {
         return Err(damaged(format!(
             "{bytes} bytes, where {} were written",
@@ -577,5 +606,9 @@ fn check(path: &Path, file: &FileRecord) -> Result<(), WorkError> {
     if xxh3_64 != file.xxh3_64 {
         return Err(damaged("its checksum is another".into()));
     }
-    Ok(())
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|open| open.set_len(file.bytes))
+        .map_err(|error| damaged(error.to_string()))
 }

@@ -28,17 +28,20 @@ impl FileStore {
     /// A new file. On Unix an `unnamed` one has no name from the beginning: whatever becomes of the
     /// run, the system takes it away.
     pub(super) fn create(path: PathBuf, unnamed: bool, failure: Failure) -> Self {
-        let file = OpenOptions::new()
-            .create_new(true)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .and_then(|file| {
-                if unnamed && cfg!(unix) {
-                    fs::remove_file(&path)?;
-                }
-                Ok(file)
-            });
+        let open = || match failure.get() {
+            Some(_) => Err(io::ErrorKind::Interrupted.into()),
+            None => OpenOptions::new()
+                .create_new(true)
+                .read(true)
+                .write(true)
+                .open(&path),
+        };
+        let file = open().and_then(|file| {
+            if unnamed && cfg!(unix) {
+                fs::remove_file(&path)?;
+            }
+            Ok(file)
+        });
         Self::new(path, file, 0, failure)
     }
 
