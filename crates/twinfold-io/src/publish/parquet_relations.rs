@@ -139,7 +139,7 @@ fn write_documents(
         }
         Ok::<(), PublishError>(())
     };
-    let mut number = 0;
+    let (mut number, mut ahead) = (0, None);
     while let Some(load) = gatherer.loads().get(number) {
         if load.run.is_some() {
             // A group whose runs do not fit together: each is loaded when it is its turn.
@@ -153,19 +153,35 @@ fn write_documents(
         // While a group is encoded there are its runs, and what they become.
         let fits = memory / 2 / load.largest.saturating_mul(2).max(1);
         let width = rayon::current_num_threads().min(fits.clamp(1, 1 << 16) as usize);
-        let loaded = gatherer.load(number)?;
-        for first in load.groups.clone().step_by(width) {
-            let wave = first..load.groups.end.min(first + width);
-            let encoded = wave
-                .into_par_iter()
-                .with_max_len(1)
-                .map(|group| {
-                    let runs = groups[group];
-                    encode(group, runs, &|run| Ok(loaded.gather(runs[run])?))
-                })
-                .collect::<Result<_, PublishError>>()?;
-            write(encoded)?;
-        }
+        let loaded = match ahead.take() {
+            Some(loaded) => loaded,
+            None => gatherer.load(number)?,
+        };
+        let next = gatherer.loads().get(number + 1);
+        let next = next.and_then(|next| next.run.is_none().then_some(number + 1));
+        // The next is read while this is encoded.
+        let (written, read) = rayon::join(
+            || {
+                // It goes when it is written, whenever the next is there.
+                let loaded = loaded;
+                for first in load.groups.clone().step_by(width) {
+                    let wave = first..load.groups.end.min(first + width);
+                    let encoded = wave
+                        .into_par_iter()
+                        .with_max_len(1)
+                        .map(|group| {
+                            let runs = groups[group];
+                            encode(group, runs, &|run| Ok(loaded.gather(runs[run])?))
+                        })
+                        .collect::<Result<_, PublishError>>()?;
+                    write(encoded)?;
+                }
+                Ok::<(), PublishError>(())
+            },
+            || next.map(|next| gatherer.load(next)).transpose(),
+        );
+        written?;
+        ahead = read?;
         number += 1;
     }
     file.into_inner()

@@ -562,7 +562,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
         #[test]
         fn runs_out_of_a_store_are_as_from_memory(
             count in 1usize..160,
