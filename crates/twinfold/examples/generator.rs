@@ -8,7 +8,7 @@
 use twinfold::fingerprint::{FingerprintBatch, Fingerprinter, SeenTexts};
 use twinfold::pipeline::{self, Options, Unobserved};
 use twinfold::sets::ShingleSets;
-use twinfold::{Config, Corpus, DocId, Document, candidates};
+use twinfold::{Config, Corpus, DocId, Document, Room, candidates};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let line = |number: u32| {
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
 
     // What a join would cost is known before it runs.
-    let generator = candidates::generator(&config, &sets, &corpus)?;
+    let generator = candidates::generator(&config, &sets, &corpus, &Room::default())?;
     println!(
         "{} would look at {} slots",
         generator.name(),
