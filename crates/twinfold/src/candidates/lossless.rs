@@ -39,7 +39,6 @@
 //! Cost: linear in the elements for counting and choosing prefixes, then one step for each pair of a
 //! probe and a posting of one key.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -96,18 +95,33 @@ struct Blocks {
 #[derive(Debug, Default)]
 struct Prefixes {
     starts: Vec<usize>,
-    keys: Values<u64>,
+    keys: Keys,
     /// How many elements stand before the first of them in the order.
     skipped: Vec<u32>,
     /// How many of them the set is found by.
     found_by: Vec<u32>,
 }
 
+/// Keys of sets, one set after another.
+#[derive(Debug)]
+enum Keys {
+    /// In memory, those of [`Prefixes::SETS`] sets together, as they were made.
+    Held(Vec<Vec<u64>>),
+    Stored(Values<u64>),
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self::Held(Vec::new())
+    }
+}
+
 /// The keys of some consecutive sets.
 struct Window<'a> {
+    prefixes: &'a Prefixes,
     sets: Range<u32>,
-    starts: &'a [usize],
-    keys: Cow<'a, [u64]>,
+    /// The keys of these sets, where they had to be read.
+    read: Option<Vec<u64>>,
 }
 
 /// The index of a block of sets, and what each of some sets meets in it.
@@ -334,9 +348,11 @@ const LEVELS: [u8; 256] = {
 const LEVEL_COUNT: usize = 64;
 
 impl Prefixes {
+    /// Sets of a task.
+    const SETS: usize = 512;
+
     fn new(threshold: Threshold, sets: &ShingleSets, by_length: &[u32], room: &Room) -> Self {
-        /// Sets of a task, and tasks whose keys are made before they are put away.
-        const SETS: usize = 512;
+        /// Tasks whose keys are made before they are put away.
         const TASKS: usize = 64;
         /// The share of the room that keys may take.
         const SHARE: f64 = 0.25;
@@ -379,22 +395,19 @@ impl Prefixes {
         let store = room.store_if(8 * most as u64, SHARE, "prefixes");
         let wave = match store {
             None => usize::MAX,
-            Some(_) => SETS * TASKS,
+            Some(_) => Self::SETS * TASKS,
         };
         let mut all = Self {
             starts: Vec::with_capacity(by_length.len() + 1),
-            keys: Values::default(),
+            keys: Keys::default(),
             skipped: Vec::with_capacity(by_length.len()),
             found_by: Vec::with_capacity(by_length.len()),
         };
         all.starts.push(0);
-        let mut held: Vec<u64> = Vec::new();
+        let mut held: Vec<Vec<u64>> = Vec::new();
         let (mut end, mut first) = (0, None);
         for wave in by_length.chunks(wave.min(by_length.len().max(1))) {
-            let parts: Vec<Part> = wave.par_chunks(SETS).map(make).collect();
-            if store.is_none() {
-                held.reserve_exact(parts.iter().map(|part| part.keys.len()).sum());
-            }
+            let parts: Vec<Part> = wave.par_chunks(Self::SETS).map(make).collect();
             for mut part in parts {
                 all.starts.extend(part.counts.iter().map(|&count| {
                     end += count as usize;
@@ -406,25 +419,30 @@ impl Prefixes {
                         let at = store::append(&**store, &part.keys);
                         first.get_or_insert(at);
                     }
-                    None => held.append(&mut part.keys),
+                    None => held.push(part.keys),
                 }
                 all.skipped.append(&mut part.skipped);
                 all.found_by.append(&mut part.found_by);
             }
         }
         all.keys = match store {
-            None => Values::Held(held),
-            Some(store) => Values::Stored {
+            None => Keys::Held(held),
+            Some(store) => Keys::Stored(Values::Stored {
                 store,
                 start: first.unwrap_or(0),
                 len: end,
-            },
+            }),
         };
         all
     }
 
     /// The keys of `sets`, in windows of up to `keys` keys, or of one set.
     fn windows(&self, sets: Range<u32>, keys: usize) -> impl Iterator<Item = Window<'_>> {
+        self.ranges(sets, keys).map(|sets| self.window(sets))
+    }
+
+    /// Cuts `sets` into runs of up to `keys` keys, or of one set.
+    fn ranges(&self, sets: Range<u32>, keys: usize) -> impl Iterator<Item = Range<u32>> + '_ {
         let mut first = sets.start;
         std::iter::from_fn(move || {
             if first >= sets.end {
@@ -435,15 +453,18 @@ impl Prefixes {
             let count = rest.partition_point(|&end| end - before <= keys).max(1);
             let sets = first..first + count as u32;
             first = sets.end;
-            Some(self.window(sets))
+            Some(sets)
         })
     }
 
     fn window(&self, sets: Range<u32>) -> Window<'_> {
-        let starts = &self.starts[sets.start as usize..=sets.end as usize];
+        let keys = self.starts[sets.start as usize]..self.starts[sets.end as usize];
         Window {
-            keys: self.keys.get(starts[0]..starts[starts.len() - 1]),
-            starts,
+            prefixes: self,
+            read: match &self.keys {
+                Keys::Held(_) => None,
+                Keys::Stored(stored) => Some(stored.get(keys).into_owned()),
+            },
             sets,
         }
     }
@@ -465,8 +486,17 @@ impl Prefixes {
 
 impl Window<'_> {
     fn keys(&self, set: u32) -> &[u64] {
-        let at = (set - self.sets.start) as usize;
-        &self.keys[self.starts[at] - self.starts[0]..self.starts[at + 1] - self.starts[0]]
+        let starts = &self.prefixes.starts;
+        let (keys, first) = match (&self.read, &self.prefixes.keys) {
+            (Some(read), _) => (read, self.sets.start as usize),
+            (None, Keys::Held(held)) => {
+                let part = set as usize / Prefixes::SETS;
+                (&held[part], part * Prefixes::SETS)
+            }
+            (None, Keys::Stored(_)) => return &[],
+        };
+        let set = set as usize;
+        &keys[starts[set] - starts[first]..starts[set + 1] - starts[first]]
     }
 }
 
@@ -544,71 +574,105 @@ impl<'a> Index<'a> {
     ) -> Self {
         /// The leading bits by which entries are parted, so that each part fits in a cache.
         const PARTS: u32 = 8;
+        /// Keys of sets that a thread parts at a time.
+        const KEYS: usize = 1 << 17;
         let part_of = |turned: u64| (turned >> (64 - PARTS)) as usize;
-        let for_each_entry = |visit: &mut dyn FnMut(Entry)| {
-            for window in prefixes.windows(block.clone(), limits.window) {
-                for set in window.sets.clone() {
-                    let keys = &window.keys(set)[..prefixes.found_by[set as usize] as usize];
-                    for (&key, position) in keys.iter().zip(prefixes.skipped[set as usize]..) {
-                        visit(Entry {
-                            turned: turn(key, numbers, set),
-                            set,
-                            position,
-                        });
-                    }
+        let windows: Vec<Range<u32>> = prefixes.ranges(block, KEYS.min(limits.window)).collect();
+        // The entries of each window, and where each part of them begins.
+        let parted: Vec<(Vec<Entry>, Vec<u32>)> = windows
+            .into_par_iter()
+            .map(|sets| {
+                let window = prefixes.window(sets.clone());
+                let entries = || {
+                    sets.clone().flat_map(|set| {
+                        let keys = &window.keys(set)[..prefixes.found_by[set as usize] as usize];
+                        keys.iter().zip(prefixes.skipped[set as usize]..).map(
+                            move |(&key, position)| Entry {
+                                turned: turn(key, numbers, set),
+                                set,
+                                position,
+                            },
+                        )
+                    })
+                };
+                let mut starts = vec![0u32; (1 << PARTS) + 1];
+                for entry in entries() {
+                    starts[part_of(entry.turned) + 1] += 1;
                 }
-            }
-        };
-        let mut next = [0usize; (1 << PARTS) + 1];
-        for_each_entry(&mut |entry| next[part_of(entry.turned) + 1] += 1);
-        for part in 1..next.len() {
-            next[part] += next[part - 1];
-        }
-        let ends = next;
-        let mut parted = vec![Entry::default(); ends[1 << PARTS]];
-        for_each_entry(&mut |entry| {
-            let at = &mut next[part_of(entry.turned)];
-            parted[*at] = entry;
-            *at += 1;
-        });
-        let mut rest = &mut parted[..];
+                for part in 1..starts.len() {
+                    starts[part] += starts[part - 1];
+                }
+                let mut next = starts.clone();
+                let mut parted = vec![Entry::default(); starts[1 << PARTS] as usize];
+                for entry in entries() {
+                    let at = &mut next[part_of(entry.turned)];
+                    parted[*at as usize] = entry;
+                    *at += 1;
+                }
+                (parted, starts)
+            })
+            .collect();
+        let total: usize = parted.iter().map(|(entries, _)| entries.len()).sum();
+        let bits = total.max(1).next_power_of_two().ilog2().clamp(PARTS, 30);
+        let shift = 64 - bits;
+        let mut entries = vec![Entry::default(); total];
+        let mut starts = vec![0u32; (1 << bits) + 1];
+        starts[1 << bits] = total as u32;
+        // What each part fills: its entries, the starts of its buckets, and the entries before it.
         let mut parts = Vec::with_capacity(1 << PARTS);
-        for part in 0..1 << PARTS {
-            let (now, later) = rest.split_at_mut(ends[part + 1] - ends[part]);
-            parts.push(now);
-            rest = later;
+        let (mut rest, mut before) = (&mut entries[..], 0);
+        for (part, buckets) in starts
+            .chunks_exact_mut(1 << (bits - PARTS))
+            .take(1 << PARTS)
+            .enumerate()
+        {
+            let count: u32 = parted
+                .iter()
+                .map(|(_, starts)| starts[part + 1] - starts[part])
+                .sum();
+            let (now, later) = rest.split_at_mut(count as usize);
+            parts.push((part, now, buckets, before));
+            (rest, before) = (later, before + count);
         }
         let documents = |list: &[Entry]| {
             list.iter()
                 .map(|entry| u64::from(weights[entry.set as usize]))
                 .sum()
         };
+        let fill = |(part, entries, buckets, before): (usize, &mut [Entry], &mut [u32], u32)| {
+            let mut filled = 0;
+            for (parted, starts) in &parted {
+                let run = &parted[starts[part] as usize..starts[part + 1] as usize];
+                entries[filled..filled + run.len()].copy_from_slice(run);
+                filled += run.len();
+            }
+            entries.sort_unstable_by_key(|entry| (entry.turned, entry.set));
+            let first = part << (bits - PARTS);
+            let mut at = 0;
+            for (bucket, start) in buckets.iter_mut().enumerate() {
+                while at < entries.len() && (entries[at].turned >> shift) as usize - first < bucket
+                {
+                    at += 1;
+                }
+                *start = before + at as u32;
+            }
+            entries
+                .chunk_by(|a, b| a.turned == b.turned)
+                .map(documents)
+                .fold((0, 0), |(lists, fullest), list| {
+                    (lists + 1, u64::max(fullest, list))
+                })
+        };
         let (lists, fullest) = parts
             .into_par_iter()
-            .map(|part| {
-                part.sort_unstable_by_key(|entry| (entry.turned, entry.set));
-                part.chunk_by(|a, b| a.turned == b.turned)
-                    .map(documents)
-                    .fold((0, 0), |(lists, fullest), list| {
-                        (lists + 1, u64::max(fullest, list))
-                    })
-            })
+            .map(fill)
             .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1.max(b.1)));
-        let bits = parted.len().max(1).next_power_of_two().ilog2().clamp(1, 30);
-        let shift = 64 - bits;
-        let mut starts = vec![0u32; (1 << bits) + 1];
-        for entry in &parted {
-            starts[(entry.turned >> shift) as usize + 1] += 1;
-        }
-        for bucket in 1..starts.len() {
-            starts[bucket] += starts[bucket - 1];
-        }
         Self {
             prefixes,
             numbers,
             shift,
             starts,
-            entries: parted,
+            entries,
             lists,
             fullest,
         }
