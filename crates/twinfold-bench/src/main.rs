@@ -4,10 +4,12 @@
 //! cargo run --release -p twinfold-bench -- stages [INPUT]
 //! cargo run --release -p twinfold-bench -- ratios
 //! cargo run --release -p twinfold-bench -- hard
+//! cargo run --release -p twinfold-bench -- memory
 //! ```
 
 mod compare;
 mod corpus;
+mod memory;
 mod once;
 mod stages;
 
@@ -55,6 +57,23 @@ enum Command {
         /// A share of the full sizes.
         #[arg(long, default_value_t = 1.0)]
         scale: f64,
+    },
+    /// A corpus larger than the memory that a run may take: peak, time and bytes with each bound
+    ///
+    /// Runs the command that is built beside this program.
+    Memory {
+        #[command(flatten)]
+        shared: Shared,
+        /// Gigabytes of text.
+        #[arg(long, default_value_t = 4.0)]
+        gigabytes: f64,
+        /// The bounds, the one that the others are held against first.
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_values_t = ["100%", "4GB", "2GB", "1GB", "500MB"].map(String::from)
+        )]
+        memory: Vec<String>,
     },
     /// Write a generated corpus as JSON Lines to standard output
     Generate {
@@ -142,6 +161,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Command::Hard { shared, scale } => {
             let (settings, _guard) = shared.settings(0)?;
             compare::hard(&settings, scale)
+        }
+        Command::Memory {
+            shared,
+            gigabytes,
+            memory,
+        } => {
+            let (settings, _guard) = shared.settings(0)?;
+            memory::run(&settings, &memory::Bounds { gigabytes, memory })
         }
         Command::Generate { documents, kind } => {
             corpus::write_jsonl(kind, documents, &mut std::io::stdout().lock())?;
