@@ -59,8 +59,15 @@ pub(crate) fn run(settings: &Settings, bounds: &Bounds) -> Result<(), Box<dyn Er
             "| {bound} | {seconds:.1} | {} | {} | {} | {} |",
             peak.map_or("?".into(), |peak| format!("{peak:.0}")),
             peak.zip(allowed)
-                .map_or("?".into(), |(peak, allowed)| format!("{:.2}", peak / allowed)),
-            if said.contains("are in files") { "yes" } else { "no" },
+                .map_or("?".into(), |(peak, allowed)| format!(
+                    "{:.2}",
+                    peak / allowed
+                )),
+            if said.contains("are in files") {
+                "yes"
+            } else {
+                "no"
+            },
             if same { "yes" } else { "NO" },
         );
         std::fs::remove_dir_all(&out)?;

@@ -252,8 +252,8 @@ impl LosslessGenerator {
         })
     }
 
-    /// Indexes all sets, block by block, and counts what the join will look at: an upper bound,
-    /// every probe with every posting of its key, the length filter and repeats not taken off.
+    /// Indexes all sets, block by block, and counts what the join will look at: every probe with every
+    /// posting of its key that is long enough. A pair counts under each key that it shares.
     /// With `numbers`, sets meet only where theirs are equal. `pairs` counts the pairs of documents
     /// of one set.
     fn index(&self, numbers: Option<&[u64]>, pairs: u128) -> Blocks {
@@ -261,6 +261,7 @@ impl LosslessGenerator {
             held: Some(Vec::new()),
             slots: Slots::default(),
         };
+        let first_partner = |set| self.first_partner(set);
         let mut total = pairs;
         let mut bytes = 0;
         let copies = self.weights.iter().copied().max().unwrap_or(0);
@@ -279,8 +280,14 @@ impl LosslessGenerator {
             let sums = index.sums(&self.weights);
             for window in self.prefixes.windows(probes, self.limits.window) {
                 let keep = all.held.is_some();
-                let (met, slots, work) =
-                    index.meet(&window, &self.weights, Some(&sums), keep, &postings);
+                let (met, slots, work) = index.meet(
+                    &window,
+                    &self.weights,
+                    first_partner,
+                    Some(&sums),
+                    keep,
+                    &postings,
+                );
                 total += slots;
                 all.slots.work = all.slots.work.saturating_add(work);
                 bytes += size_of_val(&met.hits[..]) as u64 + 8 * met.hit_ends.len() as u64;
@@ -312,8 +319,10 @@ impl LosslessGenerator {
         for (block, probes) in self.ranges() {
             let index = Index::new(&self.prefixes, numbers, block, &self.weights, &self.limits);
             let postings = index.postings();
+            let first_partner = |set| self.first_partner(set);
             for window in self.prefixes.windows(probes, self.limits.window) {
-                let (met, ..) = index.meet(&window, &self.weights, None, true, &postings);
+                let (met, ..) =
+                    index.meet(&window, &self.weights, first_partner, None, true, &postings);
                 visit(&[met]);
             }
         }
@@ -718,12 +727,14 @@ impl<'a> Index<'a> {
         sums
     }
 
-    /// What each set of a window meets among the sets before it, if it is to be kept. With `sums`
-    /// it is counted, too: how many pairs of documents that is, and how many pairs of sets.
+    /// What each set of a window meets among the sets before it, from its first possible partner on,
+    /// if it is to be kept. With `sums` it is counted, too: how many pairs of documents that is, and
+    /// how many pairs of sets.
     fn meet(
         &self,
         window: &Window<'_>,
         weights: &[u32],
+        first_partner: impl Fn(u32) -> u32 + Sync,
         sums: Option<&[u64]>,
         keep: bool,
         postings: &Arc<Vec<Posting>>,
@@ -745,18 +756,22 @@ impl<'a> Index<'a> {
                 for set in first..(first + SETS).min(window.sets.end) {
                     let before = part.hits.len();
                     let mut documents = 0;
+                    let first = first_partner(set);
                     for (&key, position) in window
                         .keys(set)
                         .iter()
                         .zip(self.prefixes.skipped[set as usize]..)
                     {
                         let (start, earlier) = self.earlier(key, set);
-                        if earlier == 0 {
+                        let end = start + earlier;
+                        let list = &self.entries[start as usize..end as usize];
+                        let short = too_short(list, |entry| entry.set, first) as u32;
+                        if short == earlier {
                             continue;
                         }
                         if let Some(sums) = sums {
-                            documents += sums[(start + earlier) as usize] - sums[start as usize];
-                            part.work = part.work.saturating_add(earlier.into());
+                            documents += sums[end as usize] - sums[(start + short) as usize];
+                            part.work = part.work.saturating_add((earlier - short).into());
                         }
                         if keep {
                             part.hits.push(Hit {
@@ -790,6 +805,15 @@ impl<'a> Index<'a> {
             work = work.saturating_add(part.work);
         }
         (block, slots, work)
+    }
+}
+
+/// How many of a list, which is in the order of the sets, come before the set `first`. Most often
+/// none do.
+fn too_short<T>(list: &[T], set: impl Fn(&T) -> u32, first: u32) -> usize {
+    match list.first() {
+        Some(least) if set(least) < first => list.partition_point(|one| set(one) < first),
+        _ => 0,
     }
 }
 
@@ -882,8 +906,8 @@ impl LosslessGenerator {
                     let first = self.first_partner(set);
                     for hit in block.hits(set) {
                         let list = block.list(hit);
-                        slots += list.len() as u64;
-                        let short = list.partition_point(|posting| posting.set < first);
+                        let short = too_short(list, |posting| posting.set, first);
+                        slots += (list.len() - short) as u64;
                         for posting in &list[short..] {
                             if met.is_new(set, posting.set)
                                 && self.is_possible(set, hit.position, posting)
@@ -953,7 +977,7 @@ impl LosslessGenerator {
             let (mut slots, mut passed_over) = (0, 0);
             for hit in block.hits(set) {
                 let list = block.list(hit);
-                slots += list.len() as u64;
+                slots += (list.len() - too_short(list, |posting| posting.set, first)) as u64;
                 let mut look_at = |posting: &Posting, connected: &mut UnionFind| {
                     let other = self.class(posting.set);
                     if connected.find(other) == connected.find(class) {
