@@ -105,6 +105,11 @@ impl Memory {
         ((self.bytes / 3 / READER) as usize).clamp(1, threads)
     }
 
+    /// The longest text: what it becomes while it is read and shingled takes about ten times as much.
+    pub(crate) fn text(self) -> u64 {
+        self.bytes / 10
+    }
+
     /// What grows faster than the documents may take.
     pub(crate) fn room(self) -> u64 {
         self.bytes / 4

@@ -309,6 +309,7 @@ fn read(
     let spill = Spill {
         storage: Arc::clone(storage),
         limit: if all { 0 } else { memory.held() },
+        most_text: memory.text(),
         most_in_flight: memory.readers(resolved.threads),
         held: &FingerprintBatch::held_bytes,
         spill: &|batch| batch.spill(spilled()),

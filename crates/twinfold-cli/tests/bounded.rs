@@ -352,3 +352,28 @@ fn a_full_disk_is_told() {
         assert!(!Path::new(&work).exists(), "{said}");
     }
 }
+
+#[test]
+fn a_document_that_is_too_long_for_the_bound_is_named() {
+    let bench = Bench::new();
+    let long = "word ".repeat(6 << 20);
+    let records = common::texts::records(&[("1", "short".into()), ("2", long)]);
+    let inputs = ["csv", "jsonl", "parquet"].map(|format| {
+        let bytes = encode(format, &records);
+        bench.write(&format!("in.{format}"), bytes)
+    });
+    for (number, input) in inputs.iter().enumerate() {
+        let out = format!("out{number}");
+        let place = ["line 3", "line 2", "row 2"][number];
+        let run = bench.run(&[input], &out, &["--memory", "256MiB", "--threads", "1"]);
+        run.fault_with(&[
+            input.as_str(),
+            place,
+            "ten times as much memory",
+            "allow --memory",
+        ]);
+        assert!(!bench.path(&out).exists());
+        let extra = ["--memory", "1GB", "--quiet"];
+        bench.run(&[input], &out, &extra).success();
+    }
+}

@@ -50,6 +50,7 @@ fn published(source: &SourceOptions, config: &Config, room: Room) -> (Vec<Output
     let spill = room.limit.map(|limit| Spill {
         storage: Arc::new(MemoryStorage),
         limit,
+        most_text: u64::MAX,
         most_in_flight: 3,
         held: &|_: &FingerprintBatch| 100,
         spill: &|_| {},
@@ -309,6 +310,7 @@ static STATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let spill = Spill {
         storage: Arc::new(MemoryStorage),
         limit: 0,
+        most_text: u64::MAX,
         most_in_flight: 1,
         held: &|_: &()| 0,
         spill: &|_| {},
@@ -372,6 +374,7 @@ fn a_storage_that_fails_is_told() {
         let spill = Spill {
             storage: Arc::new(Failing(Arc::new(AtomicUsize::new(calls)))),
             limit: 0,
+            most_text: u64::MAX,
             most_in_flight: 2,
             held: &|_: &FingerprintBatch| 0,
             spill: &|_| {},

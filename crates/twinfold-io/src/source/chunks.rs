@@ -132,6 +132,8 @@ pub(super) struct Chunks {
     line: u64,
     /// What ends the lines of JSON: a line feed, but for files that have none among their objects.
     line_end: u8,
+    /// The most bytes that a record may have for the memory that there is.
+    allowed: u64,
     /// [`CHUNK`], [`LONGEST`] and [`WINDOW`], but for tests.
     chunk: usize,
     longest: usize,
@@ -167,7 +169,14 @@ impl Chunks {
             chunk: CHUNK,
             longest: LONGEST,
             window: WINDOW,
+            allowed: u64::MAX,
         })
+    }
+
+    /// Records of more bytes than this stop the reading: there is no memory for what they become.
+    pub(super) fn allow(mut self, bytes: u64) -> Self {
+        self.allowed = bytes;
+        self
     }
 
     /// Bytes of the file, as it lies on disk, that have been read.
@@ -215,6 +224,13 @@ impl Chunks {
             }
             if self.ended {
                 return Ok(None);
+            }
+            if self.left().len() as u64 > self.allowed.max(self.chunk as u64) {
+                return Err(SourceError::NoRoom {
+                    path: self.name.clone(),
+                    place: Place::Line(self.line),
+                    bytes: self.left().len() as u64,
+                });
             }
             // Beyond the longest record there is nothing to wait for.
             wanted = (self.left().len() * 2).clamp(wanted, self.longest.max(HEAD) + 1);

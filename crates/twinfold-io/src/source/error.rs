@@ -183,6 +183,16 @@ pub enum SourceError {
         /// The limit.
         limit: u64,
     },
+    /// A record for which there is no memory, as [`Spill::most_text`](super::Spill::most_text) bounds it.
+    #[error("{}, {place}: the record has {bytes} bytes or more, which take about ten times as much memory while they are read and shingled, and that is more than there is", line(.path))]
+    NoRoom {
+        /// The file.
+        path: String,
+        /// Where it begins.
+        place: Place,
+        /// Its bytes, as far as it was read.
+        bytes: u64,
+    },
     /// A setting for CSV, and no CSV file.
     #[error("{option} has no meaning: none of the inputs is CSV")]
     NoCsv {
@@ -379,6 +389,10 @@ impl SourceError {
             }
             Self::RecordTooLong { .. } => {
                 "check that it is a text file with a record on each line; split longer documents".into()
+            }
+            Self::NoRoom { bytes, .. } => {
+                let megabytes = (bytes * 10).div_ceil(1 << 20);
+                format!("allow --memory {megabytes}MiB or more, or split the document")
             }
             Self::NoCsv { option } => format!(
                 "leave out --{option}, or say that the inputs are CSV with --format csv"

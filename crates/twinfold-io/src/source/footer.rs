@@ -365,6 +365,7 @@ mod tests {
             format: Format::Parquet,
             columns,
             make_ids: true,
+            most_text: u64::MAX,
         }
     }
 

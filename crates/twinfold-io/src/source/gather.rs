@@ -524,6 +524,7 @@ mod tests {
         let spill = limit.map(|limit| Spill {
             storage: Arc::new(MemoryStorage),
             limit,
+            most_text: u64::MAX,
             most_in_flight: 2,
             held: &|_: &()| 1,
             spill: &|_| {},

@@ -120,6 +120,7 @@ pub(super) fn run<T: Send>(
             format: file.format,
             columns: &input.columns,
             make_ids: input.make_ids,
+            most_text: spill.map_or(u64::MAX, |spill| spill.most_text),
         })
         .collect();
     let footers: Vec<Option<Result<Footer, SourceError>>> = pool.install(|| {
@@ -259,6 +260,10 @@ impl<T: Send> Run<'_, T> {
             Ok(Some(raw)) => raw.decode(file),
             Err(error) => Err(error),
         };
+        let result = result.and_then(|pieces| {
+            pieces.iter().try_for_each(|piece| piece.check_room(file))?;
+            Ok(pieces)
+        });
         let result = result.map(|pieces| {
             let each = |piece: Piece| {
                 (self.progress)(ReadProgress {

@@ -37,6 +37,9 @@ pub struct Spill<'a, T> {
     /// Bytes that documents and results may hold together before all of it is spilled, and from then on
     /// each batch as soon as it is done with; with 0, from the start.
     pub limit: u64,
+    /// The most bytes that a text, or a record of a text file, may have: while it is read, normalised and
+    /// shingled it takes about ten times as much.
+    pub most_text: u64,
     /// The most threads that may read, decode and work at a time: each holds what it is at, beside the
     /// limit.
     pub most_in_flight: usize,

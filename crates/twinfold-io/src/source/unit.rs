@@ -22,6 +22,8 @@ pub(super) struct FileContext<'a> {
     pub(super) format: Format,
     pub(super) columns: &'a ColumnNames,
     pub(super) make_ids: bool,
+    /// The most bytes that a text may have for the memory that there is.
+    pub(super) most_text: u64,
 }
 
 impl FileContext<'_> {
@@ -48,6 +50,24 @@ pub(super) struct Piece {
     /// Records read: documents and rejected ones.
     pub(super) records: u64,
     pub(super) keys: Option<KeysSeen>,
+}
+
+impl Piece {
+    /// An error if there is no memory for what one of the texts will become.
+    fn too_long(&self, file: &FileContext<'_>) -> Option<SourceError> {
+        let bytes = |row| self.batch.text(row).len() as u64;
+        let row = (0..self.batch.len()).find(|&row| bytes(row) > file.most_text)?;
+        Some(SourceError::NoRoom {
+            path: file.name.into(),
+            place: file.place(self.batch.places.get(row)),
+            bytes: bytes(row),
+        })
+    }
+
+    /// Whether there is memory for what each text will become.
+    pub(super) fn check_room(&self, file: &FileContext<'_>) -> Result<(), SourceError> {
+        self.too_long(file).map_or(Ok(()), Err)
+    }
 }
 
 /// The keys that some lines of JSON have, of which only the whole file can say what is missing.
@@ -115,7 +135,7 @@ impl Unit {
             } => {
                 let chunks = match chunks {
                     Some(chunks) => chunks,
-                    None => chunks.insert(Chunks::open(described)?),
+                    None => chunks.insert(Chunks::open(described)?.allow(file.most_text)),
                 };
                 loop {
                     let next = chunks.next();

@@ -113,6 +113,7 @@ fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threa
     let spill = Spill {
         storage: storage.clone(),
         limit: 0,
+        most_text: u64::MAX,
         most_in_flight: threads,
         held: &|_: &usize| 0,
         spill: &|_| {
