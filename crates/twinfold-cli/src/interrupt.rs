@@ -27,6 +27,9 @@ pub(crate) struct Interrupts {
     running: Arc<Mutex<Option<Running>>>,
     #[cfg(unix)]
     begun: Arc<std::sync::atomic::AtomicBool>,
+    /// Set a moment after the first signal.
+    #[cfg(unix)]
+    armed: Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Interrupts {
@@ -73,6 +76,9 @@ mod signals {
 
     use super::{Fault, Interrupts, WorkCleanup};
 
+    /// How long one signal stays one, however often it comes.
+    const IMPATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
     impl Interrupts {
         /// Waits for signals from now on.
         pub(crate) fn install() -> Result<Self, Fault> {
@@ -89,10 +95,10 @@ mod signals {
             Ok(interrupts)
         }
 
-        /// The first signal sets the flag, and a later one, finding it set, ends the process.
+        /// The first signal sets the flag, and one that comes when `armed` is set ends the process.
         fn register(&self) -> std::io::Result<Signals> {
             for signal in [SIGHUP, SIGINT, SIGTERM] {
-                flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.begun))?;
+                flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.armed))?;
                 flag::register(signal, Arc::clone(&self.begun))?;
             }
             // A file that may not grow further is an error of the write, and no reason to die.
@@ -101,6 +107,13 @@ mod signals {
         }
 
         fn end(&self, signal: i32) -> ! {
+            // Whoever sends a signal to a process and to its group means one: a moment passes before
+            // another one is taken for impatience.
+            let armed = Arc::clone(&self.armed);
+            std::thread::spawn(move || {
+                std::thread::sleep(IMPATIENCE);
+                armed.store(true, Ordering::SeqCst);
+            });
             let running = self.running();
             let said = match &*running {
                 None => "interrupted: nothing was written".to_owned(),
@@ -108,6 +121,9 @@ mod signals {
                     running.progress.stop();
                     let out = running.out.display();
                     let complete = running.cleanup.abandon();
+                    if let (true, Some(work)) = (complete, &running.work) {
+                        work.finish();
+                    }
                     let kept = running.work.as_ref().and_then(WorkCleanup::abandon);
                     match (complete, kept) {
                         (true, _) => format!("interrupted: the results in {out} are complete"),

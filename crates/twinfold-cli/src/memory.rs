@@ -3,15 +3,16 @@
 //! The bound is on the memory that the process holds (resident pages, those of files not counted,
 //! since the system takes those back when it needs them). Of it, some is taken whatever the texts
 //! are: for the program and what its threads are at, and for each document. The rest is shared between
-//! the documents and their shingles, which go to files once they are more than half of the bound, and
+//! the documents and their shingles, which go to files once they are about half of the bound, and
 //! what grows with the pairs.
 
 use std::fmt;
 
 use bytesize::ByteSize;
 use indicatif::{HumanBytes, HumanCount};
-use twinfold::DocId;
-use twinfold::config::{BlockKey, Candidates, Config};
+use twinfold::config::{Candidates, Config};
+use twinfold::text::Tokenizer;
+use twinfold_io::publish::{PublishSet, Relation};
 use twinfold_io::source::Table;
 
 use crate::fault::Fault;
@@ -21,6 +22,12 @@ pub(crate) const DEFAULT: &str = "70%";
 
 /// The least bound: a thread at work, and the program.
 const LEAST: u64 = 256 << 20;
+
+/// The program, and threads at work.
+const PROGRAM: u64 = 64 << 20;
+
+/// A row group that is written, in all its forms.
+const WRITING: u64 = 96 << 20;
 
 /// What is stated: bytes, or a share of what there is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +63,8 @@ fn stated(text: &str) -> Result<Stated, Fault> {
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
     match stated(text)? {
         Stated::Bytes(bytes) if bytes < LEAST => Err(Fault::new(format!(
-            "{text} of memory is less than a run can do with"
+            "--memory {text} is {}, less than a run can do with",
+            HumanBytes(bytes)
         ))
         .hint(format!("allow at least --memory {}MiB", LEAST >> 20))),
         _ => Ok(()),
@@ -96,7 +104,12 @@ impl Memory {
 
     /// What documents and their shingles may hold before they go to files.
     pub(crate) fn held(self) -> u64 {
-        self.bytes / 2
+        self.bytes.saturating_sub(PROGRAM + WRITING) / 2
+    }
+
+    /// What may stay of spilled documents: ids, titles and the like.
+    pub(crate) fn kept(self) -> u64 {
+        self.bytes / 3
     }
 
     /// Threads that may read at a time: each holds a batch of texts in several forms.
@@ -105,9 +118,16 @@ impl Memory {
         ((self.bytes / 3 / READER) as usize).clamp(1, threads)
     }
 
-    /// The longest text: what it becomes while it is read and shingled takes about ten times as much.
-    pub(crate) fn text(self) -> u64 {
-        self.bytes / 10
+    /// The longest text, by what it becomes while it is read, shingled and published.
+    pub(crate) fn text(self, config: &Config, publish: &PublishSet) -> u64 {
+        let times = match (config.tokenizer, publish.contains(Relation::Fingerprinted)) {
+            // Each shingle as a string.
+            (_, true) => 64,
+            // A shingle for each character.
+            (Tokenizer::Chars, false) => 32,
+            (_, false) => 10,
+        };
+        self.bytes / times
     }
 
     /// What grows faster than the documents may take.
@@ -115,9 +135,24 @@ impl Memory {
         self.bytes / 4
     }
 
-    /// What the documents that are being written may take.
-    pub(crate) fn writing(self) -> u64 {
-        self.bytes / 4
+    /// What the documents that are being written may take: as much as they like where there is plenty,
+    /// which is faster.
+    pub(crate) fn writing(self, spilled: bool) -> u64 {
+        const PLENTY: u64 = 2 << 30;
+        match !spilled && self.bytes >= PLENTY {
+            true => u64::MAX,
+            false => self.bytes / 4,
+        }
+    }
+
+    /// What to say if more was taken than was allowed.
+    pub(crate) fn excess(self, peak: Option<u64>) -> Option<String> {
+        let peak = peak.filter(|&peak| peak > self.bytes / 10 * 11)?;
+        Some(format!(
+            "the run took {} of memory, more than the {} that it was allowed",
+            HumanBytes(peak),
+            HumanBytes(self.bytes)
+        ))
     }
 
     /// Says what a run on these documents will need, or that it is too much.
@@ -163,10 +198,10 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "memory       {} to {} of {} will be needed{}",
+            "memory       {} of {} are taken, and up to {} more will be{}",
             HumanBytes(self.least.min(self.allowed)),
-            HumanBytes((self.least + self.room).min(self.allowed)),
             HumanBytes(self.allowed),
+            HumanBytes(self.room.min(self.allowed.saturating_sub(self.least))),
             match self.spilled {
                 true => "; texts and shingles are in files",
                 false => "",
@@ -177,27 +212,26 @@ impl fmt::Display for Need {
 
 /// The bytes that are kept of each document, whatever its length.
 fn fixed(config: &Config, documents: &Table) -> u64 {
-    /// The program, and threads at work.
-    const PROGRAM: u64 = 64 << 20;
     /// Fingerprint, place, class and cluster, and what is sorted to find them.
-    const DOCUMENT: u64 = 320;
+    const DOCUMENT: u64 = 256;
     let keys = match &config.candidates {
         Candidates::Lossless => 0,
-        // The key with its document once by class and once by key.
-        Candidates::Lsh(lsh) => 8 * lsh.banding.bands() as u64 * 4,
-        Candidates::Blocking(BlockKey::TitleTrigrams) => 64 * 3,
+        // A key by class, and with its class by key.
+        Candidates::Lsh(lsh) => 24 * lsh.banding.bands() as u64,
         Candidates::Blocking(_) => 64,
     };
     let count = documents.len();
-    // The ids of some stand for those of all.
-    let step = (count / 1000).max(1);
-    let some: Vec<usize> = (0..count).step_by(step).collect();
-    let ids: usize = some
-        .iter()
-        .map(|&rank| documents.id(DocId(rank as u32).index()).len())
-        .sum();
-    let id = ids as u64 / some.len().max(1) as u64;
-    PROGRAM + count as u64 * (DOCUMENT + keys + id)
+    let names = match documents.is_spilled() {
+        true => documents.kept_bytes(),
+        // The ids of some stand for those of all.
+        false => {
+            let step = (count / 1000).max(1);
+            let some = (0..count).step_by(step);
+            let ids: usize = some.clone().map(|rank| documents.id(rank).len()).sum();
+            (ids / some.count().max(1) * count) as u64
+        }
+    };
+    PROGRAM + count as u64 * (DOCUMENT + keys) + names
 }
 
 /// The most memory that this process has held, where the system says.

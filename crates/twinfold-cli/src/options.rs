@@ -275,9 +275,11 @@ pub(crate) struct Settings {
 
     /// Memory that the run may take: an amount such as 2GB or 512MiB, or a share of the machine's
     ///
-    /// [default: 70% of what the machine, or the control group, has]. What doesn't fit goes to files;
-    /// results do not depend on it. About 400 bytes are needed for each document, whatever its length,
-    /// and more with lsh: a run that can't do with so little says what it needs, and stops.
+    /// [default: 70% of what the machine, or the control group, has]. At least 256MiB. What doesn't fit
+    /// goes to files; results do not depend on it. About 300 bytes are needed for each document beside
+    /// its id, title, source, domain and date, more with lsh; and ten times its length for the longest
+    /// text, more with chars or with fingerprinted among the relations. A run that can't do with so
+    /// little says what it needs, and stops.
     #[arg(long, value_name = "SIZE", help_heading = "Memory and disk")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<String>,
@@ -294,8 +296,9 @@ pub(crate) struct Settings {
 
     /// Go on from the last whole stage in --work-dir [default: false]
     ///
-    /// Only where input and settings are the same: a run that differs is refused. Where there is no
-    /// stage yet, the run begins anew.
+    /// Only where input and settings are the same, spelled the same: a run that differs is refused.
+    /// Files whose size and times are as they were are taken for the same; standard input cannot be.
+    /// Where there is no stage yet, the run begins anew.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Memory and disk")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resume: Option<bool>,

@@ -22,7 +22,7 @@ use crate::memory::{Memory, peak};
 use crate::print;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
-use crate::stages::Stages;
+use crate::stages::{self, Stages};
 use crate::summary::{LostMost, Summary, listing_name, notes};
 
 /// The name and version that outputs carry.
@@ -88,6 +88,15 @@ impl Workplace {
 /// Runs what was resolved.
 pub(crate) fn run(resolved: &Resolved, interrupts: &Interrupts) -> Result<(), Fault> {
     let memory = Memory::new(&resolved.memory)?;
+    if let Some(out) = stages::finished(resolved) {
+        return print_note(
+            resolved,
+            &format!(
+                "the run had ended: the results in {} are complete",
+                out.display()
+            ),
+        );
+    }
     let workplace = Workplace::new(resolved, interrupts)?;
     let temporary = workplace.folder.staged("work");
     let (work, stages) = Stages::open(resolved, &workplace.input, temporary, interrupts)?;
@@ -143,10 +152,7 @@ fn work_in(
         ..
     } = workplace;
     progress.note(&memory.expect(&resolved.config, &documents, stores.is_some())?);
-    let writing = match stores {
-        None => u64::MAX,
-        Some(_) => memory.writing(),
-    };
+    let writing = memory.writing(stores.is_some());
 
     let room = Room {
         bytes: memory.room(),
@@ -233,6 +239,8 @@ fn work_in(
         outputs: files.clone(),
     };
     let entry = manifest.write(&folder)?;
+    work.announce(&entry.sha256)
+        .map_err(|error| Fault::from(&error))?;
     let out = folder.path().to_owned();
     let mut names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
     names.push(entry.name.clone());
@@ -265,6 +273,7 @@ fn work_in(
         notes: [
             manifest.notes.clone(),
             notes(&resolved.config, resolved.target_recall, &outcome),
+            memory.excess(peak_memory).into_iter().collect(),
         ]
         .concat(),
     };
@@ -274,6 +283,14 @@ fn work_in(
         (false, false) => summary.text(),
     };
     print_summary(&text, &out)
+}
+
+/// Says something that is no result.
+fn print_note(resolved: &Resolved, text: &str) -> Result<(), Fault> {
+    if !resolved.quiet {
+        eprintln!("{text}");
+    }
+    Ok(())
 }
 
 /// Prints what was found, once it is in the output folder: whoever reads only the summary must not
@@ -309,7 +326,8 @@ fn read(
     let spill = Spill {
         storage: Arc::clone(storage),
         limit: if all { 0 } else { memory.held() },
-        most_text: memory.text(),
+        most_text: memory.text(&resolved.config, &resolved.publish),
+        most_kept: memory.kept(),
         most_in_flight: memory.readers(resolved.threads),
         held: &FingerprintBatch::held_bytes,
         spill: &|batch| batch.spill(spilled()),

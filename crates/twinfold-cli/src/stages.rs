@@ -1,7 +1,7 @@
 //! The stages of a run in a work folder: what is kept of each, and whether a run may go on from there.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -12,6 +12,7 @@ use twinfold::pipeline::Stage;
 use twinfold::sets::{load_batches, save_batches};
 use twinfold::store::Checkpoint;
 use twinfold::{Storage, Store};
+use twinfold_io::publish::OutputFolder;
 use twinfold_io::source::{FileHash, Input, Table, sha256};
 use twinfold_io::work::{Kept, WorkError, WorkFolder};
 
@@ -100,9 +101,7 @@ impl Key {
                     before.name, now.name
                 ));
             }
-            let Some(path) = &file.path else {
-                return Some("standard input cannot be told from another".into());
-            };
+            let Some(path) = &file.path else { continue };
             if now.bytes != before.bytes {
                 return Some(format!(
                     "{} had {} bytes, and has {} now",
@@ -122,10 +121,20 @@ impl Key {
     }
 }
 
+/// When a file was last written, and where the system knows, when anything of it was last changed: the
+/// first can be set to anything.
 fn modified(path: &Path) -> Option<String> {
-    let time = fs::metadata(path).ok()?.modified().ok()?;
-    let since = time.duration_since(UNIX_EPOCH).ok()?;
-    Some(since.as_nanos().to_string())
+    let metadata = fs::metadata(path).ok()?;
+    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let written = since.as_nanos();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+        Some(format!("{written}, {seconds}.{nanoseconds:09}"))
+    }
+    #[cfg(not(unix))]
+    Some(written.to_string())
 }
 
 /// The stages of a run that are kept.
@@ -143,13 +152,24 @@ impl Stages {
     pub(crate) fn open(
         resolved: &Resolved,
         input: &Input,
-        temporary: std::path::PathBuf,
+        temporary: PathBuf,
         interrupts: &Interrupts,
     ) -> Result<(Arc<WorkFolder>, Option<Arc<Self>>), Fault> {
         let Some(path) = &resolved.work_dir else {
             return Ok((Arc::new(WorkFolder::temporary(temporary)), None));
         };
         check_place(path, resolved)?;
+        if input.files().iter().any(|file| file.path.is_none()) {
+            if resolved.resume {
+                return Err(Fault::new(
+                    "standard input is gone once it was read: there is nothing to go on from",
+                )
+                .hint("leave out --resume, or read from files"));
+            }
+            let folder = WorkFolder::claim_for_once(path, &|cleanup| interrupts.works_in(cleanup))
+                .map_err(|error| Fault::from(&error))?;
+            return Ok((Arc::new(folder), None));
+        }
         let key = Key::new(resolved, input)?;
         let run = serde_json::to_value(&key).map_err(Fault::new)?;
         let difference = |earlier: &Value| key.difference(earlier, input);
@@ -282,6 +302,20 @@ impl Checkpoint for Stages {
     fn open(&self, name: &str) -> Arc<dyn Store> {
         self.work.open(name)
     }
+}
+
+/// The output folder, if the results of the run that is to go on are in place already; nothing is left
+/// of its work folder then.
+pub(crate) fn finished(resolved: &Resolved) -> Option<PathBuf> {
+    let (work, out) = (resolved.work_dir.as_deref()?, resolved.out.as_deref()?);
+    let announced = WorkFolder::announced(work).filter(|_| resolved.resume)?;
+    let (_, manifest) = sha256(&out.join("manifest.json")).ok()?;
+    (manifest == announced).then(|| {
+        WorkFolder::discard(work);
+        // Claimed and given back, a folder is rid of what the run did not come to remove.
+        drop(OutputFolder::claim(out, true));
+        out.to_owned()
+    })
 }
 
 /// A run never works in the folder that it writes to, or the other way round.

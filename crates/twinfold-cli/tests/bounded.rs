@@ -377,3 +377,106 @@ fn a_document_that_is_too_long_for_the_bound_is_named() {
         bench.run(&[input], &out, &extra).success();
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn killed_once_its_results_are_in_place() {
+    let case = Case::new(120, "jsonl", &[]);
+    let (out, work) = (case.bench.name("out"), case.bench.name("work"));
+    let arguments = case.arguments(&out, &work, &[]);
+    let mut seen = 0;
+    for _ in 0..20 {
+        let mut child = command(&arguments).spawn().unwrap();
+        while !Path::new(&out).join("manifest.json").exists() && child.try_wait().unwrap().is_none()
+        {
+            std::hint::spin_loop();
+        }
+        let _ = child.kill();
+        ended(child);
+        if Path::new(&work).exists() {
+            seen += 1;
+            let again = [&arguments[..], &["--resume"]].concat();
+            common::twinfold(&again).success();
+        }
+        assert_same(&relations(Path::new(&out)), &case.whole, "complete");
+        assert!(!Path::new(&work).exists());
+        fs::remove_dir_all(&out).unwrap();
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+#[cfg(unix)]
+fn standard_input_cannot_be_resumed_and_keeps_nothing() {
+    let case = Case::new(120, "jsonl", &[]);
+    let (out, work) = (case.bench.name("out"), case.bench.name("work"));
+    let arguments = ["run", "-", "--out", &out, "--work-dir", &work, "--quiet"];
+    let text = fs::read(&case.input).unwrap();
+    let all = [&arguments[..], &["--publish", "all"]].concat();
+    common::twinfold_with_input(&all, &text).success();
+    assert_same(&relations(Path::new(&out)), &case.whole, "standard input");
+    assert!(!Path::new(&work).exists());
+    fs::remove_dir_all(&out).unwrap();
+    let resume = [&arguments[..], &["--resume"]].concat();
+    common::twinfold_with_input(&resume, &text).fault_with(&["standard input is gone"]);
+    assert!(!Path::new(&work).exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn two_signals_at_once_are_one() {
+    let case = Case::new(120, "jsonl", &[]);
+    for round in 0..20u64 {
+        let (out, work) = (case.bench.name("out"), case.bench.name("work"));
+        let child = command(&case.arguments(&out, &work, &[])).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(20 + round * 10));
+        let id = child.id().to_string();
+        Command::new("sh")
+            .args(["-c", &format!("kill -TERM {id}; kill -TERM {id}")])
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        let run = ended(child);
+        let said = run.stderr();
+        if run.code() != Some(0) {
+            assert_eq!(run.code(), Some(143), "{said}");
+            assert!(said.starts_with("interrupted: "), "{said:?}");
+            assert!(
+                !files(Path::new(&out))
+                    .keys()
+                    .any(|name| name.starts_with('.'))
+            );
+        }
+        let _ = fs::remove_dir_all(&work);
+        let _ = fs::remove_dir_all(&out);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_lost_record_is_told() {
+    let (case, out, work) = killed();
+    fs::remove_file(Path::new(&work).join("work.json")).unwrap();
+    common::twinfold(&case.arguments(&out, &work, &["--resume"])).fault_with(&[
+        "work.json",
+        "missing, or cannot be read",
+        "remove the work folder",
+    ]);
+}
+
+#[test]
+fn names_that_take_too_much_are_told() {
+    let bench = Bench::new();
+    let lines: String = (0..2000)
+        .map(|number| {
+            let title = format!("{number} ").repeat(14_000);
+            format!("{{\"id\":{number},\"title\":\"{title}\",\"text\":\"text {number}\"}}\n")
+        })
+        .collect();
+    let input = bench.write("in.jsonl", lines);
+    bench
+        .run(&[&input], "out", &["--memory", "256MiB"])
+        .fault_with(&["ids, titles", "there is room for", "allow more --memory"]);
+    let extra = ["--memory", "2GB", "--quiet"];
+    bench.run(&[&input], "out", &extra).success();
+}

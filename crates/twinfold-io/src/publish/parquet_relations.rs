@@ -32,7 +32,7 @@ pub(super) struct ParquetFile {
 }
 
 /// Bytes of a row group in memory, at which it is written out.
-const ROW_GROUP_BYTES: usize = 128 << 20;
+const ROW_GROUP_BYTES: usize = 32 << 20;
 
 impl ParquetFile {
     pub(super) fn create(path: &Path, schema: SchemaRef) -> Result<Self, PublishError> {
@@ -417,6 +417,8 @@ pub(super) fn fingerprinted(
 ) -> Result<OutputFile, PublishError> {
     /// Documents whose strings are there at a time.
     const PART: usize = 128;
+    /// Bytes of text whose rows are made at a time: they take about forty times as much.
+    const RUN_BYTES: usize = 1 << 20;
     let outcome = context.outcome();
     let config = outcome.config();
     let list = |kind: DataType| DataType::List(Arc::new(Field::new_list_field(kind, true)));
@@ -434,10 +436,10 @@ pub(super) fn fingerprinted(
     ]));
     let mut file = ParquetFile::create(path, schema.clone())?;
     let all: Vec<u32> = (0..context.documents().len() as u32).collect();
-    // Rows grow with the shingle size: each token stands in so many shingles.
+    // Rows grow with the shingle size: each token stands in so many shingles, all of them strings.
     let runs: Vec<&[u32]> = all
         .chunks(1024)
-        .flat_map(|chunk| runs_of_bytes(context, chunk, 16 << 20))
+        .flat_map(|chunk| runs_of_bytes(context, chunk, RUN_BYTES))
         .collect();
     let groups: Vec<&[&[u32]]> = runs.chunks(1).collect();
     let memory = context.publication.memory;

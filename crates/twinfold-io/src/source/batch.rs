@@ -86,6 +86,11 @@ impl Batch {
         self.roles[role as usize].as_ref()?.value(row)
     }
 
+    /// The bytes that stay of a batch that was spilled.
+    pub(super) fn kept(&self) -> u64 {
+        self.roles.iter().flatten().map(Texts::kept).sum()
+    }
+
     /// The first document without an id.
     pub(super) fn missing_id(&self) -> Option<usize> {
         let Some(ids) = &self.roles[Role::Id as usize] else {

@@ -193,6 +193,19 @@ pub enum SourceError {
         /// Its bytes, as far as it was read.
         bytes: u64,
     },
+    /// Ids, titles and the like for which there is no memory, as
+    /// [`Spill::most_kept`](super::Spill::most_kept) bounds them.
+    #[error(
+        "ids, titles, sources, domains and dates of the first {documents} documents take {bytes} bytes of memory, and there is room for {most}"
+    )]
+    NoRoomForNames {
+        /// The documents so far.
+        documents: u64,
+        /// The bytes that they take.
+        bytes: u64,
+        /// The room.
+        most: u64,
+    },
     /// A setting for CSV, and no CSV file.
     #[error("{option} has no meaning: none of the inputs is CSV")]
     NoCsv {
@@ -393,6 +406,11 @@ impl SourceError {
             Self::NoRoom { bytes, .. } => {
                 let megabytes = (bytes * 10).div_ceil(1 << 20);
                 format!("allow --memory {megabytes}MiB or more, or split the document")
+            }
+            Self::NoRoomForNames { .. } => {
+                "allow more --memory, or split the corpus; a title column that is not needed can be \
+                 given up with another --title-column"
+                    .into()
             }
             Self::NoCsv { option } => format!(
                 "leave out --{option}, or say that the inputs are CSV with --format csv"

@@ -525,6 +525,7 @@ mod tests {
             storage: Arc::new(MemoryStorage),
             limit,
             most_text: u64::MAX,
+            most_kept: u64::MAX,
             most_in_flight: 2,
             held: &|_: &()| 1,
             spill: &|_| {},

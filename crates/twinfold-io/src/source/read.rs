@@ -59,6 +59,8 @@ struct All<T> {
 /// What a limit needs.
 struct Limit<'a, T> {
     spill: &'a Spill<'a, T>,
+    /// Documents that were spilled, and the bytes that stay of them.
+    kept: Mutex<(u64, u64)>,
     /// Made when it is crossed.
     shelf: OnceLock<Shelf>,
 }
@@ -69,13 +71,32 @@ impl<T> Limit<'_, T> {
             .get_or_init(|| Shelf::new(self.spill.storage.clone()))
     }
 
+    /// Counts what stays of a batch, which may come to be too much.
+    fn count_kept(&self, batch: &Batch) -> Result<(), SourceError> {
+        let mut kept = lock(&self.kept);
+        kept.0 += batch.len() as u64;
+        kept.1 += batch.kept();
+        match kept.1 > self.spill.most_kept {
+            true => Err(SourceError::NoRoomForNames {
+                documents: kept.0,
+                bytes: kept.1,
+                most: self.spill.most_kept,
+            }),
+            false => Ok(()),
+        }
+    }
+
     /// Spills what was found in a step.
     fn spill(&self, found: &mut Found<T>) {
         let Ok(pieces) = &mut found.result else {
             return;
         };
         for (piece, result) in pieces {
-            if let Err(error) = self.shelf().spill(&mut piece.batch) {
+            let spilled = self
+                .shelf()
+                .spill(&mut piece.batch)
+                .and_then(|()| self.count_kept(&piece.batch));
+            if let Err(error) = spilled {
                 found.result = Err(error);
                 return;
             }
@@ -175,6 +196,7 @@ pub(super) fn run<T: Send>(
         }),
         limit: spill.map(|spill| Limit {
             spill,
+            kept: Mutex::default(),
             shelf: OnceLock::new(),
         }),
         hashes: Mutex::new(input.files.iter().map(hash).collect()),
@@ -326,6 +348,9 @@ impl<T: Send> Run<'_, T> {
         let mut next = Some(found);
         while let Some(mut found) = next {
             limit.spill(&mut found);
+            if found.result.is_err() {
+                self.last.fetch_min(found.position.1, Ordering::Relaxed);
+            }
             let all = &mut *lock(&self.found);
             all.found.push(found);
             next = all.held.pop();

@@ -431,6 +431,15 @@ impl Rows {
             .for_each(batch);
     }
 
+    /// The bytes of ids and of what stays of spilled documents.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        let roles = |kept: &Kept| kept.roles.iter().flatten().map(Texts::kept).sum::<u64>();
+        self.batches
+            .iter()
+            .map(|kept| kept.ids.kept() + roles(kept))
+            .sum()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }

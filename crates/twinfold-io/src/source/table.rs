@@ -298,6 +298,11 @@ impl Table {
         self.rows.values(name)
     }
 
+    /// The bytes of memory that ids take, and what else stays of documents that are in a storage.
+    pub fn kept_bytes(&self) -> u64 {
+        self.rows.kept_bytes()
+    }
+
     /// Whether the documents are in a storage, since memory had no room for them.
     pub fn is_spilled(&self) -> bool {
         self.rows.spilled()

@@ -44,6 +44,17 @@ impl Texts {
         }
     }
 
+    /// The bytes that packed ones take.
+    pub(super) fn kept(&self) -> u64 {
+        match self {
+            Self::Views(_) => 0,
+            Self::Packed(packed) => {
+                let codes = packed.codes.as_ref().map_or(0, |codes| codes.len());
+                (packed.text.len() + 4 * packed.ends.len() + 2 * codes) as u64
+            }
+        }
+    }
+
     /// A value, `None` when null.
     pub(super) fn value(&self, row: usize) -> Option<&str> {
         match self {

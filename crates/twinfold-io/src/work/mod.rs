@@ -139,6 +139,7 @@ pub struct WorkFolder {
     unnamed: bool,
     /// Whether stages are kept, and what the run is known by.
     run: Option<Mutex<serde_json::Value>>,
+    results: Mutex<Option<String>>,
     stores: Mutex<Vec<Named>>,
     cleanup: WorkCleanup,
     _lock: Option<File>,
@@ -171,6 +172,9 @@ struct Record {
     program: String,
     run: serde_json::Value,
     stage: Option<String>,
+    /// What the results are known by, once they are about to be put in place.
+    #[serde(default)]
+    results: Option<String>,
     files: Vec<FileRecord>,
 }
 
@@ -192,6 +196,7 @@ impl WorkFolder {
             failure: Arc::new(OnceLock::new()),
             unnamed: true,
             run: None,
+            results: Mutex::default(),
             stores: Mutex::default(),
             cleanup: WorkCleanup::new(&path, Vec::new()),
             path,
@@ -238,6 +243,13 @@ impl WorkFolder {
             }
         }
         let record = read_record(path).map_err(fault)?;
+        if record.is_none() && lost_record(path).map_err(fault)? {
+            cleanup.release();
+            return Err(WorkError::Damaged {
+                path: path.join(RECORD),
+                what: "it is missing, or cannot be read".into(),
+            });
+        }
         if let Some(found) = foreign_entry(path, record.is_some()).map_err(fault)? {
             cleanup.release();
             return Err(WorkError::Foreign {
@@ -288,6 +300,7 @@ impl WorkFolder {
             failure: Arc::new(OnceLock::new()),
             unnamed: false,
             run: Some(Mutex::new(run)),
+            results: Mutex::default(),
             stores: Mutex::default(),
             cleanup,
             _lock: Some(lock),
@@ -299,6 +312,21 @@ impl WorkFolder {
             folder.write_record(None, Vec::new())?;
         }
         Ok((folder, kept))
+    }
+
+    /// As [`WorkFolder::claim`], for a run of which no stage is kept.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn claim_for_once(path: &Path, claimed: &dyn Fn(WorkCleanup)) -> Result<Self, WorkError> {
+        let (mut folder, _) = Self::claim(path, serde_json::Value::Null, None, claimed)?;
+        folder.run = None;
+        Ok(folder)
+    }
+
+    /// Removes what a run left in a folder of ours, whose results are in place.
+    pub fn discard(path: &Path) {
+        WorkCleanup::new(path, Vec::new()).finish();
     }
 
     /// The folder.
@@ -383,6 +411,36 @@ impl WorkFolder {
             .map_err(fault)
     }
 
+    /// The results are about to be put in place: whoever finds them there, known by `results`, needs no
+    /// stage any more.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn announce(&self, results: &str) -> Result<(), WorkError> {
+        if !self.keeps_stages() {
+            return Ok(());
+        }
+        let fault = |source| WorkError::Folder {
+            path: self.path.clone(),
+            source,
+        };
+        let record = read_record(&self.path).map_err(fault)?;
+        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = Some(results.into());
+        match record {
+            Some(Record {
+                stage: Some(stage),
+                files,
+                ..
+            }) => self.write_record(Some(&stage), files),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the results of the run that worked in a folder are known by, if it came so far.
+    pub fn announced(path: &Path) -> Option<String> {
+        read_record(path).ok()??.results
+    }
+
     /// From now on the run is known by this.
     pub fn describe(&self, run: serde_json::Value) {
         if let Some(known) = &self.run {
@@ -421,6 +479,11 @@ impl WorkFolder {
                 run.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }),
             stage: stage.map(str::to_owned),
+            results: self
+                .results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
             files,
         };
         let beside = self.path.join(".work.json");
@@ -514,6 +577,12 @@ impl WorkCleanup {
         }
     }
 
+    /// Ends the work of a run whose results are in place: nothing is kept.
+    pub fn finish(&self) {
+        self.lock().stage = None;
+        self.abandon();
+    }
+
     /// Ends the work: removes what there is, unless there is a whole stage, whose name comes back with
     /// the folder.
     pub fn abandon(&self) -> Option<(PathBuf, String)> {
@@ -528,11 +597,16 @@ impl WorkCleanup {
         }
         if !std::mem::replace(&mut ending.ended, true) {
             if let Ok(entries) = fs::read_dir(&ending.path) {
+                let goes_first = |name: &str| is_ours(name) && name != RECORD && name != LOCK;
                 for entry in entries.flatten() {
-                    if entry.file_name().to_str().is_some_and(is_ours) {
+                    if entry.file_name().to_str().is_some_and(goes_first) {
                         let _ = fs::remove_file(entry.path());
                     }
                 }
+            }
+            // As long as there is anything of ours, it is seen to be.
+            for name in [RECORD, LOCK] {
+                let _ = fs::remove_file(ending.path.join(name));
             }
             let _ = fs::remove_dir(&ending.path);
             for folder in &ending.created {
@@ -573,6 +647,19 @@ fn foreign_entry(path: &Path, is_work_folder: bool) -> io::Result<Option<String>
     names.sort_unstable();
     let foreign = |name: &String| name != LOCK && !(is_work_folder && is_ours(name));
     Ok(names.into_iter().find(foreign))
+}
+
+/// Whether a folder holds files of ours, and nothing else, without the record that would say of what.
+fn lost_record(path: &Path) -> io::Result<bool> {
+    let mut found = false;
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str().filter(|name| is_ours(name)) else {
+            return Ok(false);
+        };
+        found |= name != LOCK && name != ".work.json";
+    }
+    Ok(found)
 }
 
 /// The size of a file, or of the beginning of it, and its XXH3-64.

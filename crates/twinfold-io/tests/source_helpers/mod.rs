@@ -114,6 +114,7 @@ fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threa
         storage: storage.clone(),
         limit: 0,
         most_text: u64::MAX,
+        most_kept: u64::MAX,
         most_in_flight: threads,
         held: &|_: &usize| 0,
         spill: &|_| {
