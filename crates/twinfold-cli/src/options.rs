@@ -363,14 +363,14 @@ impl RecallArguments {
     /// Settings that decide what a run leaves behind, and nothing that is measured: hidden in the help,
     /// and refused.
     pub(crate) const WITHOUT_MEANING: [&str; 6] =
-        ["publish", "edges", "expect", "memory", "work_dir", "resume"];
+        ["publish", "edges", "expect", "memory", "work-dir", "resume"];
 
     /// The command with what is different from a run.
     pub(crate) fn adapt(command: clap::Command) -> clap::Command {
         Self::WITHOUT_MEANING
             .into_iter()
             .fold(command, |command, name| {
-                command.mut_arg(name, |argument| argument.hide(true))
+                command.mut_arg(name.replace('-', "_"), |argument| argument.hide(true))
             })
             .mut_arg("max_pairs", |argument| {
                 argument

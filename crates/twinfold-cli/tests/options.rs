@@ -210,9 +210,17 @@ fn every_option_takes_effect_or_is_refused() {
             "--{option} is parsed and ignored"
         );
     }
-    // The rest is tested by what it does: where, over what, and on how many threads.
+    // The rest is tested by what it does: where, over what, and on how many threads;
+    // memory, and going on from a work folder, in `bounded`.
     let mut known: Vec<&str> = cases.iter().map(|case| case.0).collect();
-    known.extend(["out", "overwrite", "threads"]);
+    known.extend([
+        "out",
+        "overwrite",
+        "threads",
+        "memory",
+        "work-dir",
+        "resume",
+    ]);
     let mut found = options();
     found.sort();
     found.dedup();

@@ -325,7 +325,7 @@ fn what_is_refused() {
         names.collect()
     };
     let mut expected = options("run");
-    for refused in ["publish", "edges", "expect"] {
+    for refused in ["publish", "edges", "expect", "memory", "work-dir", "resume"] {
         assert!(expected.remove(refused), "{refused}");
     }
     expected.extend(["compare", "sample", "sample-seed"].map(str::to_owned));

@@ -298,7 +298,7 @@ fn a_value_of_another_kind_is_refused_in_words() {
                 (&["whole"], "a whole number, 0 or more")
             }
             "target-recall" => (&["negative", "whole", "number"], "a number, such as 0.99"),
-            "make-ids" | "strict" | "keep-numbers" | "overwrite" | "quiet" | "json" => {
+            "make-ids" | "strict" | "keep-numbers" | "overwrite" | "quiet" | "json" | "resume" => {
                 (&["switch"], "true or false")
             }
             "threshold" => (

@@ -121,6 +121,9 @@ impl WorkError {
     }
 }
 
+/// Says what differs between what an earlier run is known by and this run, if anything does.
+pub type Difference<'a> = &'a dyn Fn(&serde_json::Value) -> Option<String>;
+
 /// The last whole stage of an earlier run.
 #[derive(Clone, Debug)]
 pub struct Kept {
@@ -206,8 +209,7 @@ impl WorkFolder {
 
     /// Makes the folder if need be, and claims it for a run that is known by `run`: any JSON that is
     /// the same for the same input and configuration. With `resume` the last whole stage of an earlier
-    /// run comes back, if there is one; `same` says what differs between the earlier run's JSON and
-    /// this one's, if anything does. `claimed` is told as soon as the folder is this run's.
+    /// run comes back, if there is one and `resume` sees no difference. `claimed` is told as soon as the folder is this run's.
     ///
     /// # Errors
     /// If it cannot be used, another run has claimed it, it holds anything that is not ours, or it
@@ -215,7 +217,7 @@ impl WorkFolder {
     pub fn claim(
         path: &Path,
         run: serde_json::Value,
-        resume: Option<&dyn Fn(&serde_json::Value) -> Option<String>>,
+        resume: Option<Difference<'_>>,
         claimed: &dyn Fn(WorkCleanup),
     ) -> Result<(Self, Option<Kept>), WorkError> {
         let fault = |source| WorkError::Folder {
