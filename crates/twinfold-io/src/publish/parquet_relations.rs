@@ -198,11 +198,15 @@ fn store_name(path: &Path) -> String {
     format!("{name} in order")
 }
 
-/// Cuts `documents` into runs of at most 8,192, and of about 8 MiB of text.
+/// Cuts `documents` into runs of at most 8,192, fewer where rows are wide, and of about 8 MiB of text.
 fn runs<'a>(context: &Context<'_>, documents: &'a [u32]) -> Vec<&'a [u32]> {
     const ROWS: usize = 8192;
     const BYTES: usize = 8 << 20;
-    let runs = documents.chunks(ROWS);
+    /// Columns that a run of all rows may have.
+    const COLUMNS: usize = 16;
+    let columns = context.documents().schema().fields().len();
+    let rows = (ROWS * COLUMNS / columns.max(COLUMNS)).max(256);
+    let runs = documents.chunks(rows);
     runs.flat_map(|run| runs_of_bytes(context, run, BYTES))
         .collect()
 }
