@@ -1,6 +1,6 @@
 //! Pairs of classes: sorted, in memory or in a store.
 //!
-//! A join hands over what it finds while it goes on ([`Found::take`]), so that a run that is bounded
+//! A join hands over what it finds while it goes on, so that a run that is bounded
 //! holds no more than a run of it. Cost: a sort; 16 bytes for each rejected pair, and 32 for each
 //! accepted one, which stands with both its classes.
 
