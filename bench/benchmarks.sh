@@ -23,7 +23,7 @@ Made by \`sh bench/benchmarks.sh > BENCHMARKS.md\` at commit $(git rev-parse --s
 of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1). The machine is shared: only ratios within a table mean something. What each
 table is held against is below it, met or not.
 
-\`debian_pages\` are 25,000 pages of documentation, a fifth of them not ASCII; \`debian_blocks\` 200,000
+\`debian_pages\` are 25,000 pages of documentation, a fifth of them not ASCII; \`debian_blocks\` 150,000
 paragraphs of them; \`licences\` 37,000 licence texts. Generated corpora have a tenth of near-duplicates.
 
 ## Every pair at the price of a sketch

@@ -107,15 +107,20 @@ impl Memory {
         self.bytes.saturating_sub(PROGRAM + WRITING) / 2
     }
 
-    /// What may stay of spilled documents: ids, titles and the like.
+    /// What may stay of spilled documents.
     pub(crate) fn kept(self) -> u64 {
-        self.bytes / 3
+        (self.bytes / 4 * 3).saturating_sub(PROGRAM)
     }
 
     /// Threads that may read at a time: each holds a batch of texts in several forms.
-    pub(crate) fn readers(self, threads: usize) -> usize {
+    pub(crate) fn readers(self, config: &Config, threads: usize) -> usize {
         const READER: u64 = 80 << 20;
-        ((self.bytes / 3 / READER) as usize).clamp(1, threads)
+        let reader = match config.tokenizer {
+            // Five times as many shingles.
+            Tokenizer::Chars => 3 * READER,
+            _ => READER,
+        };
+        ((self.bytes / 3 / reader) as usize).clamp(1, threads)
     }
 
     /// The longest text, by what it becomes while it is read, shingled and published.
@@ -198,7 +203,7 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "memory       {} of {} are taken, and up to {} more will be{}",
+            "memory       {} of {} are taken, and up to {} more may be{}",
             HumanBytes(self.least.min(self.allowed)),
             HumanBytes(self.allowed),
             HumanBytes(self.room.min(self.allowed.saturating_sub(self.least))),
@@ -210,8 +215,8 @@ impl fmt::Display for Need {
     }
 }
 
-/// The bytes that are kept of each document, whatever its length.
-fn fixed(config: &Config, documents: &Table) -> u64 {
+/// The bytes that are kept of each document beside its names, whatever its length.
+pub(crate) fn per_document(config: &Config) -> u64 {
     /// Fingerprint, place, class and cluster, and what is sorted to find them.
     const DOCUMENT: u64 = 256;
     let keys = match &config.candidates {
@@ -220,6 +225,11 @@ fn fixed(config: &Config, documents: &Table) -> u64 {
         Candidates::Lsh(lsh) => 24 * lsh.banding.bands() as u64,
         Candidates::Blocking(_) => 64,
     };
+    DOCUMENT + keys
+}
+
+/// The bytes that are kept of all documents, whatever their length.
+fn fixed(config: &Config, documents: &Table) -> u64 {
     let count = documents.len();
     let names = match documents.is_spilled() {
         true => documents.kept_bytes(),
@@ -231,7 +241,7 @@ fn fixed(config: &Config, documents: &Table) -> u64 {
             (ids / some.count().max(1) * count) as u64
         }
     };
-    PROGRAM + count as u64 * (DOCUMENT + keys) + names
+    PROGRAM + count as u64 * per_document(config) + names
 }
 
 /// The most memory that this process has held, where the system says.
@@ -271,8 +281,9 @@ mod tests {
     #[test]
     fn threads_read_while_there_is_room_for_them() {
         let memory = |bytes| Memory { bytes };
-        assert_eq!(memory(LEAST).readers(64), 1);
-        assert_eq!(memory(4 << 30).readers(2), 2);
-        assert!(memory(4 << 30).readers(64) < 64);
+        let readers = |bytes, threads| memory(bytes).readers(&Config::default(), threads);
+        assert_eq!(readers(LEAST, 64), 1);
+        assert_eq!(readers(4 << 30, 2), 2);
+        assert!(readers(4 << 30, 64) < 64);
     }
 }

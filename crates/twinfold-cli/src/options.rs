@@ -288,7 +288,7 @@ pub(crate) struct Settings {
     ///
     /// A folder of its own: made if need be, and removed at the end. If the run is interrupted, it
     /// stays with the last whole stage, and the same command goes on from there with --resume. It takes
-    /// about four times as many bytes as the texts. Without it, what memory has no room for goes to
+    /// up to four times as many bytes as the texts, and up to twelve times with chars. Without it, what memory has no room for goes to
     /// files in the output folder that are gone when the run ends, however it ends.
     #[arg(long, value_name = "DIR", help_heading = "Memory and disk")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,7 +296,8 @@ pub(crate) struct Settings {
 
     /// Go on from the last whole stage in --work-dir [default: false]
     ///
-    /// Only where input and settings are the same, spelled the same: a run that differs is refused.
+    /// Only where input and settings are the same, spelled the same: a run that differs is refused;
+    /// --memory, --threads and --out may differ.
     /// Files whose size and times are as they were are taken for the same; standard input cannot be.
     /// Where there is no stage yet, the run begins anew.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = "Memory and disk")]
@@ -326,7 +327,7 @@ pub(crate) struct Settings {
 pub(crate) struct RecallArguments {
     /// File with the settings of a run, in TOML; the command line overrides it
     ///
-    /// What only concerns the results of the run (out, publish, edges, expect) is passed over, and
+    /// What only concerns the results of the run (out, publish, edges, expect, memory, work-dir, resume) is passed over, and
     /// with --compare the candidate generator, too.
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub(crate) config: Option<PathBuf>,

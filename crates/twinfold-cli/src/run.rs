@@ -18,7 +18,7 @@ use twinfold_io::work::WorkFolder;
 use crate::expect;
 use crate::fault::Fault;
 use crate::interrupt::Interrupts;
-use crate::memory::{Memory, peak};
+use crate::memory::{self, Memory, peak};
 use crate::print;
 use crate::progress::{Progress, Unit};
 use crate::resolve::Resolved;
@@ -323,13 +323,15 @@ fn read(
     if all {
         spilled();
     }
+    let per_document = memory::per_document(&resolved.config);
     let spill = Spill {
         storage: Arc::clone(storage),
         limit: if all { 0 } else { memory.held() },
         most_text: memory.text(&resolved.config, &resolved.publish),
         most_kept: memory.kept(),
-        most_in_flight: memory.readers(resolved.threads),
-        held: &FingerprintBatch::held_bytes,
+        per_document,
+        most_in_flight: memory.readers(&resolved.config, resolved.threads),
+        held: &|batch: &FingerprintBatch| batch.held_bytes() + batch.len() as u64 * per_document,
         spill: &|batch| batch.spill(spilled()),
     };
     let seen = SeenTexts::new();

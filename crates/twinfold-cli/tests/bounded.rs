@@ -370,7 +370,7 @@ fn a_document_that_is_too_long_for_the_bound_is_named() {
             input.as_str(),
             place,
             "ten times as much memory",
-            "allow --memory",
+            "allow more than --memory",
         ]);
         assert!(!bench.path(&out).exists());
         let extra = ["--memory", "1GB", "--quiet"];
@@ -467,7 +467,7 @@ fn a_lost_record_is_told() {
 #[test]
 fn names_that_take_too_much_are_told() {
     let bench = Bench::new();
-    let lines: String = (0..2000)
+    let lines: String = (0..3000)
         .map(|number| {
             let title = format!("{number} ").repeat(14_000);
             format!("{{\"id\":{number},\"title\":\"{title}\",\"text\":\"text {number}\"}}\n")

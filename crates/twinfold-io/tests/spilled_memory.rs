@@ -70,6 +70,7 @@ fn reading_and_publishing_keep_to_their_bounds() {
         limit: LIMIT,
         most_text: u64::MAX,
         most_kept: u64::MAX,
+        per_document: 0,
         most_in_flight: 2,
         held: &|_: &FingerprintBatch| 0,
         spill: &|_| {},

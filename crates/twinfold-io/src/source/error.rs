@@ -196,7 +196,7 @@ pub enum SourceError {
     /// Ids, titles and the like for which there is no memory, as
     /// [`Spill::most_kept`](super::Spill::most_kept) bounds them.
     #[error(
-        "ids, titles, sources, domains and dates of the first {documents} documents take {bytes} bytes of memory, and there is room for {most}"
+        "what is kept of the first {documents} documents takes {bytes} bytes of memory (ids, titles, sources, domains, dates, and a few hundred bytes for each), and there is room for {most}"
     )]
     NoRoomForNames {
         /// The documents so far.
@@ -405,7 +405,10 @@ impl SourceError {
             }
             Self::NoRoom { bytes, .. } => {
                 let megabytes = (bytes * 10).div_ceil(1 << 20);
-                format!("allow --memory {megabytes}MiB or more, or split the document")
+                format!(
+                    "allow more than --memory {megabytes}MiB, since a record of a text file was not \
+                     read to its end, or split the document"
+                )
             }
             Self::NoRoomForNames { .. } => {
                 "allow more --memory, or split the corpus; a title column that is not needed can be \

@@ -526,6 +526,7 @@ mod tests {
             limit,
             most_text: u64::MAX,
             most_kept: u64::MAX,
+            per_document: 0,
             most_in_flight: 2,
             held: &|_: &()| 1,
             spill: &|_| {},

@@ -75,7 +75,7 @@ impl<T> Limit<'_, T> {
     fn count_kept(&self, batch: &Batch) -> Result<(), SourceError> {
         let mut kept = lock(&self.kept);
         kept.0 += batch.len() as u64;
-        kept.1 += batch.kept();
+        kept.1 += batch.kept() + batch.len() as u64 * self.spill.per_document;
         match kept.1 > self.spill.most_kept {
             true => Err(SourceError::NoRoomForNames {
                 documents: kept.0,

@@ -40,8 +40,11 @@ pub struct Spill<'a, T> {
     /// The most bytes that a text, or a record of a text file, may have: while it is read, normalised and
     /// shingled it takes about ten times as much.
     pub most_text: u64,
-    /// The most bytes that may stay of spilled documents: ids, titles, sources, domains and dates.
+    /// The most bytes that may stay of spilled documents: ids, titles, sources, domains and dates, and
+    /// for each what [`Spill::per_document`] says.
     pub most_kept: u64,
+    /// The bytes that the caller keeps of each document.
+    pub per_document: u64,
     /// The most threads that may read, decode and work at a time: each holds what it is at, beside the
     /// limit.
     pub most_in_flight: usize,

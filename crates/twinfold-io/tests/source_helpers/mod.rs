@@ -115,6 +115,7 @@ fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threa
         limit: 0,
         most_text: u64::MAX,
         most_kept: u64::MAX,
+        per_document: 0,
         most_in_flight: threads,
         held: &|_: &usize| 0,
         spill: &|_| {
