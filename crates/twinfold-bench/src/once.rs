@@ -285,14 +285,7 @@ fn whole(config: &Config, path: &Path, pool: &ThreadPool) -> Result<Measured, Bo
     let (table, batches) = open(path)?.read(
         pool,
         &|_| {},
-        &|batch| {
-            let mut fingerprinter = fingerprinter.clone();
-            let mut fingerprints = FingerprintBatch::default();
-            for row in 0..batch.len() {
-                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-            }
-            fingerprints
-        },
+        &|batch| fingerprinter.batch(batch.texts(), &seen),
         None,
     )?;
     let outcome = pool.install(|| {

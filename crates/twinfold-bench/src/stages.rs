@@ -215,14 +215,7 @@ fn whole_run(input: &Input, pool: &rayon::ThreadPool, scale: &Scale, folder: &Pa
     let (table, batches) = input.read(
         pool,
         &|_| {},
-        &|batch| {
-            let mut fingerprinter = fingerprinter.clone();
-            let mut fingerprints = FingerprintBatch::default();
-            for row in 0..batch.len() {
-                fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-            }
-            fingerprints
-        },
+        &|batch| fingerprinter.batch(batch.texts(), &seen),
         None,
     )?;
     let read = start.elapsed().as_secs_f64();

@@ -1,7 +1,7 @@
 //! How much memory a run may take, and how it is shared out.
 //!
-//! The bound is on the memory that the process holds (resident pages, those of files not counted,
-//! since the system takes those back when it needs them). Of it, some is taken whatever the texts
+//! The bound is on the pages that are resident for the process. What the system keeps of its files in a
+//! cache is not counted: it takes that back when it needs it. Of the bound, some is taken whatever the texts
 //! are: for the program and what its threads are at, and for each document. The rest is shared between
 //! the documents and their shingles, which go to files once they are about half of the bound, and
 //! what grows with the pairs.
@@ -28,6 +28,17 @@ const PROGRAM: u64 = 64 << 20;
 
 /// A row group that is written, in all its forms.
 const WRITING: u64 = 96 << 20;
+
+/// A thread that reads: a batch of texts in several forms.
+const READER: u64 = 80 << 20;
+
+fn reader(config: &Config) -> u64 {
+    match config.tokenizer {
+        // Five times as many shingles.
+        Tokenizer::Chars => 3 * READER,
+        _ => READER,
+    }
+}
 
 /// What is stated: bytes, or a share of what there is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,8 +114,9 @@ impl Memory {
     }
 
     /// What documents and their shingles may hold before they go to files.
-    pub(crate) fn held(self) -> u64 {
-        self.bytes.saturating_sub(PROGRAM + WRITING) / 2
+    pub(crate) fn held(self, config: &Config) -> u64 {
+        let apart = PROGRAM + WRITING + (reader(config) - READER);
+        self.bytes.saturating_sub(apart) / 2
     }
 
     /// What may stay of spilled documents.
@@ -114,13 +126,7 @@ impl Memory {
 
     /// Threads that may read at a time: each holds a batch of texts in several forms.
     pub(crate) fn readers(self, config: &Config, threads: usize) -> usize {
-        const READER: u64 = 80 << 20;
-        let reader = match config.tokenizer {
-            // Five times as many shingles.
-            Tokenizer::Chars => 3 * READER,
-            _ => READER,
-        };
-        ((self.bytes / 3 / reader) as usize).clamp(1, threads)
+        ((self.bytes / 3 / reader(config)) as usize).clamp(1, threads)
     }
 
     /// The longest text, by what it becomes while it is read, shingled and published.

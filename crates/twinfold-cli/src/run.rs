@@ -326,7 +326,11 @@ fn read(
     let per_document = memory::per_document(&resolved.config);
     let spill = Spill {
         storage: Arc::clone(storage),
-        limit: if all { 0 } else { memory.held() },
+        limit: if all {
+            0
+        } else {
+            memory.held(&resolved.config)
+        },
         most_text: memory.text(&resolved.config, &resolved.publish),
         most_kept: memory.kept(),
         per_document,
@@ -336,15 +340,7 @@ fn read(
     };
     let seen = SeenTexts::new();
     let fingerprinter = Fingerprinter::new(&resolved.config);
-    let work = |batch: &Batch| {
-        let mut fingerprinter = fingerprinter.clone();
-        let mut fingerprints = FingerprintBatch::default();
-        for row in 0..batch.len() {
-            fingerprinter.push(batch.text(row), &seen, &mut fingerprints);
-        }
-        fingerprints.finish();
-        fingerprints
-    };
+    let work = |batch: &Batch| fingerprinter.batch(batch.texts(), &seen);
     let (documents, batches) = workplace.read(resolved, &work, Some(&spill))?;
     Ok((documents, batches, stores.into_inner()))
 }

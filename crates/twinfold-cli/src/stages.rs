@@ -22,8 +22,8 @@ use crate::resolve::Resolved;
 
 /// The stage that a work folder holds first.
 const READ: &str = "read";
-const GROUP: &str = "group";
-const JOIN: &str = "join";
+const GROUP: &str = Stage::Group.name();
+const JOIN: &str = Stage::Join.name();
 
 /// What the stages know of the table, and of the fingerprints after reading and after grouping.
 const TABLE: &str = "table";
@@ -273,19 +273,19 @@ impl Stages {
 }
 
 impl Checkpoint for Stages {
-    fn keep(&self, stage: Stage, state: Vec<u8>) {
+    fn keep(&self, stage: Stage, state: &dyn Fn() -> Vec<u8>) {
         let result = match stage {
             // What an earlier run kept is there.
             Stage::Group if self.last().is_some_and(|last| last != READ) => Ok(()),
             Stage::Group => {
-                self.write(GROUPED, &state);
+                self.write(GROUPED, &state());
                 let without = [&FingerprintStores::BEFORE_GROUP[..], &[FINGERPRINTS]].concat();
                 self.work.keep(GROUP, &[], &without)
             }
             Stage::Join => {
                 let before = [FINGERPRINTS, "prefixes"];
                 let without = [&FingerprintStores::BEFORE_GROUP[..], &before].concat();
-                self.work.keep(JOIN, &state, &without)
+                self.work.keep(JOIN, &state(), &without)
             }
             Stage::Fingerprint | Stage::Memberships | Stage::Cluster => Ok(()),
         };

@@ -5,6 +5,7 @@
 //! The algorithms between the two are in the crate `twinfold`, which does no input and output.
 
 mod documents;
+mod folders;
 mod marks;
 pub mod publish;
 pub mod source;

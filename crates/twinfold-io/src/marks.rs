@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+/// The name and version that files carry.
+pub(crate) const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
 /// The file name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
 /// The file of the kept documents.

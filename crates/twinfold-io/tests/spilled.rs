@@ -48,14 +48,13 @@ fn published(source: &SourceOptions, config: &Config, room: Room) -> (Vec<Output
         found
     };
     let spill = room.limit.map(|limit| Spill {
-        storage: Arc::new(MemoryStorage),
-        limit,
-        most_text: u64::MAX,
-        most_kept: u64::MAX,
-        per_document: 0,
         most_in_flight: 3,
-        held: &|_: &FingerprintBatch| 100,
-        spill: &|_| {},
+        ..Spill::new(
+            Arc::new(MemoryStorage),
+            limit,
+            &|_: &FingerprintBatch| 100,
+            &|_| {},
+        )
     });
     let input = Input::open(source.clone()).unwrap();
     let (table, batches) = input.read(&pool, &|_| (), &work, spill.as_ref()).unwrap();
@@ -310,14 +309,8 @@ static STATE: LazyLock<Vec<u8>> = LazyLock::new(|| {
         file(folder.path(), name, &rows, 9, 7);
     }
     let spill = Spill {
-        storage: Arc::new(MemoryStorage),
-        limit: 0,
-        most_text: u64::MAX,
-        most_kept: u64::MAX,
-        per_document: 0,
         most_in_flight: 1,
-        held: &|_: &()| 0,
-        spill: &|_| {},
+        ..Spill::new(Arc::new(MemoryStorage), 0, &|_: &()| 0, &|_| {})
     };
     let input = Input::open(options(&[folder.path()])).unwrap();
     let read = input.read(&pool(1), &|_| (), &|_| (), Some(&spill));
@@ -376,14 +369,13 @@ fn a_storage_that_fails_is_told() {
     let (mut in_reading, mut in_publishing) = (0, 0);
     for calls in 1..200 {
         let spill = Spill {
-            storage: Arc::new(Failing(Arc::new(AtomicUsize::new(calls)))),
-            limit: 0,
-            most_text: u64::MAX,
-            most_kept: u64::MAX,
-            per_document: 0,
             most_in_flight: 2,
-            held: &|_: &FingerprintBatch| 0,
-            spill: &|_| {},
+            ..Spill::new(
+                Arc::new(Failing(Arc::new(AtomicUsize::new(calls)))),
+                0,
+                &|_: &FingerprintBatch| 0,
+                &|_| {},
+            )
         };
         let config = Config::default();
         let fingerprinter = Fingerprinter::new(&config);

@@ -66,14 +66,8 @@ fn reading_and_publishing_keep_to_their_bounds() {
         found
     };
     let spill = Spill {
-        storage,
-        limit: LIMIT,
-        most_text: u64::MAX,
-        most_kept: u64::MAX,
-        per_document: 0,
         most_in_flight: 2,
-        held: &|_: &FingerprintBatch| 0,
-        spill: &|_| {},
+        ..Spill::new(storage, LIMIT, &|_: &FingerprintBatch| 0, &|_| {})
     };
     let input = Input::open(options(&[&folder])).unwrap();
     let (table, batches) = input.read(&pool, &|_| (), &work, Some(&spill)).unwrap();

@@ -8,8 +8,8 @@
 //! Cost: one pass over the text for the exact key, one for the tokens, one hash for each shingle,
 //! and a sort of the shingle hashes, which the lossless generator puts off until it is known who can
 //! have a partner at all. Memory: 8 bytes for each shingle, and 8 for each value of a signature where
-//! one is asked for; a batch that was [spilled](FingerprintBatch::spill) holds about a hundred bytes
-//! for each document instead, whatever its length.
+//! one is asked for; a batch that was [spilled](FingerprintBatch::spill) holds some dozens of bytes for
+//! each document instead, whatever its length, and 64 more for the digest of its set.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -177,6 +177,7 @@ impl FingerprintBatch {
         } else if matches!(self.hashes, Values::Held(_)) {
             self.parities = (0..self.len()).map(|row| parity(&self.set(row))).collect();
             self.hashes.spill(&stores.sets);
+            self.counts.spill(&stores.counts);
         }
         self.signatures.spill(&stores.signatures);
     }
@@ -323,9 +324,7 @@ impl FingerprintBatch {
             })
             .collect();
         if let Some(stores) = stores {
-            self.parities = (0..self.len()).map(|row| parity(&self.set(row))).collect();
-            self.hashes.spill(&stores.sets);
-            self.counts.spill(&stores.counts);
+            self.spill(stores);
         }
     }
 }
@@ -444,6 +443,21 @@ impl Fingerprinter {
             mixed: Vec::new(),
             counts: Vec::new(),
         }
+    }
+
+    /// The fingerprints of some texts, by themselves.
+    pub fn batch<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        seen: &SeenTexts,
+    ) -> FingerprintBatch {
+        let mut fingerprinter = self.clone();
+        let mut batch = FingerprintBatch::default();
+        for text in texts {
+            fingerprinter.push(text, seen, &mut batch);
+        }
+        batch.finish();
+        batch
     }
 
     /// Fingerprints one text into `batch`.

@@ -14,7 +14,7 @@ use crate::recall::ExpectedRecall;
 use crate::represent::KeepOrder;
 use crate::score::{ScoredPair, Verifier};
 use crate::sets::ShingleSets;
-use crate::store::{Room, Sorter};
+use crate::store::Room;
 use crate::tally::Tally;
 
 /// A document that is not kept, and why.
@@ -356,12 +356,15 @@ impl Outcome {
         /// Pairs that are sorted in at a time.
         const PAIRS: usize = 1 << 16;
         let sets = &self.found.sets;
-        let sorter = match &self.found.room.storage {
-            None => Sorter::in_memory(),
-            Some(storage) => {
-                Sorter::bounded(storage.create("scored_pairs"), self.found.room.bytes / 8)
-            }
-        };
+        /// The share of the room that they may take.
+        const SHARE: f64 = 0.25;
+        let room = &self.found.room;
+        let counts = &self.counts;
+        let most = counts
+            .candidate_pairs
+            .saturating_add(counts.duplicate_pairs);
+        let bytes = most.saturating_mul(size_of::<ScoredRow>() as u64);
+        let sorter = room.sorter(room.store_if(bytes, SHARE, "scored_pairs"));
         let mut rows: Vec<ScoredRow> = Vec::new();
         let mut push = |row: ScoredRow| {
             rows.push(row);

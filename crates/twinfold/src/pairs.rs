@@ -30,15 +30,11 @@ impl Found {
         /// The share of the room that pairs may take, and a run of them.
         const SHARE: f64 = 0.25;
         let bytes = most.saturating_mul(3 * size_of::<ScoredPair>() as u64);
-        let sorter = |store: Option<Arc<dyn Store>>| match store {
-            None => Sorter::in_memory(),
-            Some(store) => Sorter::bounded(store, room.bytes / 8),
-        };
         let accepted = room.stage_store_if(bytes, SHARE, PAIRS);
         Self {
             both_ways: accepted.is_some(),
-            accepted: sorter(accepted),
-            rejected: sorter(room.stage_store_if(bytes, SHARE, REJECTED)),
+            accepted: room.sorter(accepted),
+            rejected: room.sorter(room.stage_store_if(bytes, SHARE, REJECTED)),
         }
     }
 

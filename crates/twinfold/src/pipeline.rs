@@ -51,7 +51,7 @@ pub enum Stage {
 
 impl Stage {
     /// The name that people see.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Fingerprint => "fingerprint",
             Self::Group => "group",
@@ -215,8 +215,9 @@ pub fn run(
             let (accepted, rejected) = found.finish(sets.classes());
             check()?;
             if let Some(checkpoint) = &room.checkpoint {
-                let state = save_join(&*generator, &joined, &accepted, &rejected);
-                checkpoint.keep(Stage::Join, state);
+                checkpoint.keep(Stage::Join, &|| {
+                    save_join(&*generator, &joined, &accepted, &rejected)
+                });
             }
             (joined, accepted, rejected)
         }

@@ -105,12 +105,8 @@ impl Block {
 
     /// Moves the shingles to a store.
     pub(crate) fn spill(&mut self, store: &Arc<dyn Store>) {
-        if let Values::Held(held) = &self.shingles {
-            self.shingles = Values::stored(store, held);
-        }
-        if let Values::Held(held) = &self.rows {
-            self.rows = Values::stored(store, held);
-        }
+        self.shingles.spill(store);
+        self.rows.spill(store);
     }
 
     pub(crate) fn save(&self, writer: &mut Writer) {
@@ -387,10 +383,7 @@ fn counted(count: u8, hash: u64) -> u64 {
 impl Counts {
     /// The block of this number, with its counts.
     pub(crate) fn of(&self, number: usize, block: Block) -> Counted {
-        let mut shingles = match block.shingles {
-            Values::Held(held) => held,
-            stored => stored.get(0..stored.len()).into_owned(),
-        };
+        let mut shingles = block.shingles.into_vec();
         if let Self::Stored(runs) = self {
             for (parts, blocks) in runs {
                 let run = block.starts[parts.start] as usize..block.starts[parts.end] as usize;
@@ -403,10 +396,7 @@ impl Counts {
         Counted {
             starts: block.starts,
             shingles,
-            rows: match block.rows {
-                Values::Held(held) => held,
-                stored => stored.get(0..stored.len()).into_owned(),
-            },
+            rows: block.rows.into_vec(),
             lengths: block.lengths,
         }
     }

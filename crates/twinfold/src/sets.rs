@@ -101,7 +101,7 @@ impl ShingleSets {
             && stores.is_some()
             && !room.failed()
         {
-            checkpoint.keep(Stage::Group, save_batches(&batches));
+            checkpoint.keep(Stage::Group, &|| save_batches(&batches));
         }
         let mut empty = Vec::new();
         let mut token_counts = Vec::with_capacity(documents);

@@ -55,7 +55,8 @@ pub struct Room {
 /// Keeps what the last whole stage knows, so that a later process can go on from there.
 pub trait Checkpoint: Send + Sync + fmt::Debug {
     /// A stage is whole: `state` and the stores that are in use are all that a later process needs.
-    fn keep(&self, stage: Stage, state: Vec<u8>);
+    /// `state` is asked for if it is kept.
+    fn keep(&self, stage: Stage, state: &dyn Fn() -> Vec<u8>);
 
     /// What an earlier process handed over after this stage, if that was its last whole one.
     fn kept(&self, stage: Stage) -> Option<Vec<u8>>;
@@ -81,6 +82,11 @@ impl Room {
         self.storage
             .as_ref()
             .is_some_and(|storage| storage.failed())
+    }
+
+    /// What sorts values in `store`, if there is one, and holds a share of the room of them.
+    pub(crate) fn sorter<T: Plain + Ord>(&self, store: Option<Arc<dyn Store>>) -> Sorter<T> {
+        Sorter::new(store, self.bytes / 8)
     }
 
     /// A store for `name`, where `bytes` are more than a `share` of the room.
@@ -200,7 +206,16 @@ impl<T: Plain> Values<T> {
 
     /// All values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.windows().flat_map(|window| window.into_owned())
+        self.windows()
+            .flat_map(|window| (0..window.len()).map(move |at| window[at]))
+    }
+
+    /// All values, in memory.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        match self {
+            Self::Held(values) => values,
+            Self::Stored { store, start, len } => read(&*store, start, len),
+        }
     }
 }
 
@@ -220,23 +235,14 @@ struct Taken<T> {
 }
 
 impl<T: Plain + Ord> Sorter<T> {
-    /// One that holds everything.
-    pub(crate) fn in_memory() -> Self {
-        Self::new(None)
-    }
-
-    /// One that holds about `bytes`, and keeps the rest in `store`.
-    pub(crate) fn bounded(store: Arc<dyn Store>, bytes: u64) -> Self {
+    /// One that holds everything; or with a store, of which nobody else makes use, about `bytes`.
+    pub(crate) fn new(store: Option<Arc<dyn Store>>, bytes: u64) -> Self {
         /// Runs that are too short make the merge slow.
         const LEAST: usize = 1 << 14;
         let run = usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX);
-        Self::new(Some((store, run.max(LEAST))))
-    }
-
-    fn new(store: Option<(Arc<dyn Store>, usize)>) -> Self {
         let (values, runs) = (Vec::new(), Vec::new());
         Self {
-            store,
+            store: store.map(|store| (store, run.max(LEAST))),
             taken: Mutex::new(Taken { values, runs }),
         }
     }
@@ -390,7 +396,7 @@ mod tests {
         fn sorted_in_runs_as_in_memory(
             parts in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..30_000), 0..8),
         ) {
-            let (held, bounded) = (Sorter::in_memory(), Sorter::bounded(store(), 1));
+            let (held, bounded) = (Sorter::new(None, 1), Sorter::new(Some(store()), 1));
             for part in &parts {
                 held.take(&mut part.clone());
                 bounded.take(&mut part.clone());

@@ -13,7 +13,7 @@
 //! `--overwrite` removes only what an earlier run wrote: labels and notes that a person keeps beside
 //! it stay, and a folder in which other programs' files have our names is refused.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use super::manifest::{MANIFEST, listed_files};
 use super::{PublishError, known_files};
+use crate::folders::{self, LOCK, missing_folders, remove_empty, sync_folder};
 use crate::marks::{STAGING, is_manifest};
 
 /// A claimed output folder. Dropped without [`OutputFolder::commit`], it is left as it was.
@@ -69,7 +70,6 @@ impl FolderCleanup {
     }
 }
 
-const LOCK: &str = ".twinfold-lock";
 /// In the staging folder: the files that a commit is about to move.
 const COMMITTING: &str = "committing.json";
 
@@ -98,22 +98,9 @@ impl OutputFolder {
             Err(error) => return Err(fault(error)),
         };
         let lock_path = path.join(LOCK);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(fault)?;
-        match lock.try_lock() {
-            Ok(()) if same_file(&lock, &lock_path) => {}
-            // The run that held it has just ended and taken its lock file away.
-            Ok(()) => return Err(PublishError::Locked { path: path.into() }),
-            Err(TryLockError::WouldBlock) => {
-                return Err(PublishError::Locked { path: path.into() });
-            }
-            // A file system without locks: go on without one.
-            Err(TryLockError::Error(_)) => {}
-        }
+        let Some(lock) = folders::lock(path).map_err(fault)? else {
+            return Err(PublishError::Locked { path: path.into() });
+        };
         let folder = Self {
             claim: Arc::new(Claim {
                 path: path.into(),
@@ -317,48 +304,9 @@ fn remove_busy_folder(path: &Path) {
     }
 }
 
-/// The folders that have to be made for `path` to be one, the innermost first.
-fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    path.ancestors()
-        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-        .map(Path::to_owned)
-        .collect()
-}
-
-/// Removes folders that are empty, up to the first that is not.
-fn remove_empty(folders: &[PathBuf]) {
-    for folder in folders {
-        let _ = fs::remove_dir(folder);
-    }
-}
-
-/// Whether `path` still is the open file.
-#[cfg(unix)]
-fn same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn same_file(_file: &File, _path: &Path) -> bool {
-    true
-}
-
 fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// Makes renames in a folder durable, where the system can.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(path)?.sync_all()
-    } else {
-        Ok(())
     }
 }

@@ -22,6 +22,7 @@ use twinfold::text::{NormalisedText, shingle_hash, shingles};
 
 use super::file::HashedFile;
 use super::{Context, OutputFile, PublishError};
+use crate::marks::PROGRAM;
 use crate::source::What;
 
 /// A Parquet file that counts its rows.
@@ -81,7 +82,7 @@ fn writer(path: &Path, schema: SchemaRef) -> Result<ArrowWriter<HashedFile>, Pub
     let properties = WriterProperties::builder()
         .set_key_value_metadata(Some(pairs).filter(|pairs| !pairs.is_empty()))
         .set_compression(Compression::ZSTD(level))
-        .set_created_by(concat!("twinfold ", env!("CARGO_PKG_VERSION")).into())
+        .set_created_by(PROGRAM.into())
         .build();
     ArrowWriter::try_new(HashedFile::create(path)?, schema, Some(properties)).map_err(fault)
 }

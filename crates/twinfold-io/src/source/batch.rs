@@ -72,6 +72,11 @@ impl Batch {
         self.role(Role::Text, row).unwrap_or("")
     }
 
+    /// The texts of all documents.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|row| self.text(row))
+    }
+
     /// The title of a document, if it has one.
     pub fn title(&self, row: usize) -> Option<&str> {
         self.role(Role::Title, row)

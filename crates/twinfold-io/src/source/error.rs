@@ -193,12 +193,12 @@ pub enum SourceError {
         /// Its bytes, as far as it was read.
         bytes: u64,
     },
-    /// Ids, titles and the like for which there is no memory, as
+    /// More documents than there is memory for, as
     /// [`Spill::most_kept`](super::Spill::most_kept) bounds them.
     #[error(
         "what is kept of the first {documents} documents takes {bytes} bytes of memory (ids, titles, sources, domains, dates, and a few hundred bytes for each), and there is room for {most}"
     )]
-    NoRoomForNames {
+    NoRoomForDocuments {
         /// The documents so far.
         documents: u64,
         /// The bytes that they take.
@@ -410,7 +410,7 @@ impl SourceError {
                      read to its end, or split the document"
                 )
             }
-            Self::NoRoomForNames { .. } => {
+            Self::NoRoomForDocuments { .. } => {
                 "allow more --memory, or split the corpus; a title column that is not needed can be \
                  given up with another --title-column"
                     .into()

@@ -522,14 +522,8 @@ mod tests {
             ..Default::default()
         });
         let spill = limit.map(|limit| Spill {
-            storage: Arc::new(MemoryStorage),
-            limit,
-            most_text: u64::MAX,
-            most_kept: u64::MAX,
-            per_document: 0,
             most_in_flight: 2,
-            held: &|_: &()| 1,
-            spill: &|_| {},
+            ..Spill::new(Arc::new(MemoryStorage), limit, &|_: &()| 1, &|_| {})
         });
         let (table, _) = input
             .unwrap()

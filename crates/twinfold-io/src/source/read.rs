@@ -77,7 +77,7 @@ impl<T> Limit<'_, T> {
         kept.0 += batch.len() as u64;
         kept.1 += batch.kept() + batch.len() as u64 * self.spill.per_document;
         match kept.1 > self.spill.most_kept {
-            true => Err(SourceError::NoRoomForNames {
+            true => Err(SourceError::NoRoomForDocuments {
                 documents: kept.0,
                 bytes: kept.1,
                 most: self.spill.most_kept,

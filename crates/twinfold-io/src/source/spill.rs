@@ -54,11 +54,23 @@ pub struct Spill<'a, T> {
     pub spill: &'a (dyn Fn(&mut T) + Sync),
 }
 
-impl<T> Clone for Spill<'_, T> {
-    fn clone(&self) -> Self {
+impl<'a, T> Spill<'a, T> {
+    /// From `limit` bytes on to `storage`, and otherwise without bounds.
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        limit: u64,
+        held: &'a (dyn Fn(&T) -> u64 + Sync),
+        spill: &'a (dyn Fn(&mut T) + Sync),
+    ) -> Self {
         Self {
-            storage: self.storage.clone(),
-            ..*self
+            storage,
+            limit,
+            most_text: u64::MAX,
+            most_kept: u64::MAX,
+            per_document: 0,
+            most_in_flight: usize::MAX,
+            held,
+            spill,
         }
     }
 }

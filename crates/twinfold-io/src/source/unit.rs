@@ -53,20 +53,17 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// An error if there is no memory for what one of the texts will become.
-    fn too_long(&self, file: &FileContext<'_>) -> Option<SourceError> {
-        let bytes = |row| self.batch.text(row).len() as u64;
-        let row = (0..self.batch.len()).find(|&row| bytes(row) > file.most_text)?;
-        Some(SourceError::NoRoom {
-            path: file.name.into(),
-            place: file.place(self.batch.places.get(row)),
-            bytes: bytes(row),
-        })
-    }
-
     /// Whether there is memory for what each text will become.
     pub(super) fn check_room(&self, file: &FileContext<'_>) -> Result<(), SourceError> {
-        self.too_long(file).map_or(Ok(()), Err)
+        let mut lengths = (0..).zip(self.batch.texts().map(|text| text.len() as u64));
+        match lengths.find(|&(_, bytes)| bytes > file.most_text) {
+            None => Ok(()),
+            Some((row, bytes)) => Err(SourceError::NoRoom {
+                path: file.name.into(),
+                place: file.place(self.batch.places.get(row)),
+                bytes,
+            }),
+        }
     }
 }
 

@@ -4,12 +4,16 @@
 //! WORK/
 //!   work.json       the run that it belongs to, its last whole stage, and the files of that stage,
 //!                   each with its size and XXH3-64; written beside and renamed, after the files
-//!   <stage>.state   what the stage knows of each document, in the form of its module
+//!   <stage>.state   what the stage was kept with: of `join` the counts and the places of its pairs
+//!   table.bin       what is known of the documents beside their columns; after its length, as are
+//!   fingerprints.bin, grouped.bin
+//!                   the fingerprints after `read` and after `group`, and their places in what follows
 //!   documents.bin   the columns of the documents, as Arrow IPC streams
 //!   shingles.bin, shingle_counts.bin, sets.bin, set_counts.bin, signatures.bin, prefixes.bin,
 //!   pairs.bin, rejected_pairs.bin, scored_pairs.bin
-//!                   numbers, in the byte order of the machine, where their places are known to the
-//!                   state or to the run alone
+//!                   numbers, in the byte order of the machine
+//!   <relation> in order.bin
+//!                   documents in the order of their ids, as Arrow IPC streams, while they are published
 //! ```
 //!
 //! A run that was given no work folder makes files without a name in its output folder where the
@@ -21,7 +25,7 @@
 
 mod store;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +35,8 @@ use serde::{Deserialize, Serialize};
 use twinfold::{Storage, Store};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::folders::{self, LOCK, missing_folders, remove_empty, sync_folder};
+use crate::marks::PROGRAM;
 use store::{Failure, FileStore, file_name};
 
 /// Why a work folder cannot be used.
@@ -189,8 +195,6 @@ struct FileRecord {
 }
 
 const RECORD: &str = "work.json";
-const LOCK: &str = ".twinfold-lock";
-const PROGRAM: &str = concat!("twinfold ", env!("CARGO_PKG_VERSION"));
 
 impl WorkFolder {
     /// A folder that is made when the first file is, and keeps nothing.
@@ -224,26 +228,15 @@ impl WorkFolder {
             path: path.into(),
             source,
         };
-        let created: Vec<PathBuf> = path
-            .ancestors()
-            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-            .map(Path::to_owned)
-            .collect();
-        fs::create_dir_all(path).map_err(fault)?;
-        let cleanup = WorkCleanup::new(path, created);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join(LOCK))
+        let created = missing_folders(path);
+        let locked = fs::create_dir_all(path).and_then(|()| folders::lock(path));
+        let lock = locked
+            .inspect_err(|_| remove_empty(&created))
             .map_err(fault)?;
-        match lock.try_lock() {
-            Ok(()) | Err(TryLockError::Error(_)) => {}
-            Err(TryLockError::WouldBlock) => {
-                cleanup.forget();
-                return Err(WorkError::Locked { path: path.into() });
-            }
-        }
+        let Some(lock) = lock else {
+            return Err(WorkError::Locked { path: path.into() });
+        };
+        let cleanup = WorkCleanup::new(path, created);
         let record = read_record(path).map_err(fault)?;
         if record.is_none() && lost_record(path).map_err(fault)? {
             cleanup.release();
@@ -328,7 +321,9 @@ impl WorkFolder {
 
     /// Removes what a run left in a folder of ours, whose results are in place.
     pub fn discard(path: &Path) {
-        WorkCleanup::new(path, Vec::new()).finish();
+        if let Ok(Some(_lock)) = folders::lock(path) {
+            WorkCleanup::new(path, Vec::new()).finish();
+        }
     }
 
     /// The folder.
@@ -399,15 +394,18 @@ impl WorkFolder {
                 xxh3_64,
             });
         }
-        for named in &*self.stores() {
-            let keep = files.iter().any(|file| file.name == named.file);
-            named.kept.store(keep, Ordering::Release);
-        }
-        let names = files
-            .iter()
-            .map(|file| file.name.clone())
-            .collect::<Vec<_>>();
+        let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+        // Until the record names this stage, what the one before needs has to stay.
+        let mark = |keep: bool| {
+            for named in &*self.stores() {
+                if names.contains(&named.file) == keep {
+                    named.kept.store(keep, Ordering::Release);
+                }
+            }
+        };
+        mark(true);
         self.write_record(Some(stage), files)?;
+        mark(false);
         self.cleanup.lock().stage = Some(stage.into());
         self.remove_all_but(names.iter().map(String::as_str).collect())
             .map_err(fault)
@@ -495,10 +493,7 @@ impl WorkFolder {
             file.write_all(b"\n")?;
             file.sync_all()?;
             fs::rename(&beside, self.path.join(RECORD))?;
-            match cfg!(unix) {
-                true => File::open(&self.path)?.sync_all(),
-                false => Ok(()),
-            }
+            sync_folder(&self.path)
         };
         write().map_err(|source| WorkError::Folder {
             path: self.path.clone(),
@@ -566,11 +561,6 @@ impl WorkCleanup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder is another run's.
-    fn forget(&self) {
-        self.lock().ended = true;
-    }
-
     /// The folder is not to be used: it is left as it was.
     fn release(&self) {
         let mut ending = self.lock();
@@ -611,9 +601,7 @@ impl WorkCleanup {
                 let _ = fs::remove_file(ending.path.join(name));
             }
             let _ = fs::remove_dir(&ending.path);
-            for folder in &ending.created {
-                let _ = fs::remove_dir(folder);
-            }
+            remove_empty(&ending.created);
         }
         None
     }

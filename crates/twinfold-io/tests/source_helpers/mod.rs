@@ -110,17 +110,12 @@ pub(crate) fn read_with(
 fn spilled(input: &Input, held: &Result<(Table, Vec<usize>), SourceError>, threads: usize) {
     let told = std::sync::atomic::AtomicUsize::new(0);
     let storage = Arc::new(Shared::default());
+    let tell = |_: &mut usize| {
+        told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
     let spill = Spill {
-        storage: storage.clone(),
-        limit: 0,
-        most_text: u64::MAX,
-        most_kept: u64::MAX,
-        per_document: 0,
         most_in_flight: threads,
-        held: &|_: &usize| 0,
-        spill: &|_| {
-            told.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        },
+        ..Spill::new(storage.clone(), 0, &|_: &usize| 0, &tell)
     };
     let work = |batch: &Batch| (0..batch.len()).map(|row| batch.text(row).len()).sum();
     let found = input.read(&pool(threads), &|_| (), &work, Some(&spill));
