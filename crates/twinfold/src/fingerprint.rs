@@ -283,6 +283,13 @@ impl FingerprintBatch {
         raw.end_row(shingles.len());
     }
 
+    /// About the bytes that [`Self::settle`] needs: the sets with their counts, while there is room for
+    /// twice as many.
+    pub(crate) fn settling_bytes(&self) -> u64 {
+        let blocks = self.raw.iter().flat_map(|raw| &raw.blocks);
+        18 * blocks.map(Block::len).sum::<usize>() as u64
+    }
+
     /// Makes sets of raw shingles that have been counted; `first_block` is the number of the batch's
     /// first block among those. Sets of rows that `is_alone` says so of, by their number, their
     /// shingles, and how many of those are their own, are let go. With `stores` the others go there.

@@ -95,6 +95,11 @@ impl Block {
         }
     }
 
+    /// The number of shingles, repeats included.
+    pub(crate) fn len(&self) -> usize {
+        self.shingles.len()
+    }
+
     /// The bytes of memory that its shingles take.
     pub(crate) fn held_bytes(&self) -> u64 {
         match &self.shingles {

@@ -385,16 +385,28 @@ fn settle(
             }
         }
     }
-    batches
-        .par_iter_mut()
-        .with_max_len(1)
+    let mut waiting = batches
+        .iter_mut()
         .zip(has_copy)
         .zip(first_blocks)
-        .for_each(|((batch, has_copy), first_block)| {
-            batch.settle(&counts, first_block, stores, |row, shingles, own| {
-                !has_copy[row] && own > shingles - threshold.least_overlap(shingles)
+        .peekable();
+    while waiting.peek().is_some() {
+        // As many at a time as there is room for.
+        let (mut wave, mut bytes) = (Vec::new(), 0);
+        while let Some(next) = waiting.next_if(|((batch, _), _)| {
+            bytes += batch.settling_bytes();
+            wave.is_empty() || bytes <= room.bytes
+        }) {
+            wave.push(next);
+        }
+        wave.into_par_iter()
+            .with_max_len(1)
+            .for_each(|((batch, has_copy), first_block)| {
+                batch.settle(&counts, first_block, stores, |row, shingles, own| {
+                    !has_copy[row] && own > shingles - threshold.least_overlap(shingles)
+                });
             });
-        });
+    }
 }
 
 /// Groups equal sets into classes, numbered by their smallest members. Returns the class of each
